@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Locks: adaptive, on a futex, each with a rank.
+ *
+ * The enum is the lock order: a thread may take a lock only while it holds
+ * none of the same or a higher rank; taking one out of order panics.  Shard
+ * locks are all of one rank: whoever needs several at once (fork) takes them
+ * through lock_take_many, in address order, as the only thing it does.
+ *
+ * [K1] a waiter never spins for longer than a short bound: the holder may be
+ *      preempted.
+ * [K2] the counters are written under the lock, so they are exact.
+ */
+#ifndef OS_LOCK_H
+#define OS_LOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum lock_rank {
+	RANK_NONE,
+	RANK_KEEPER,	/* region: the helper thread's state */
+	RANK_SHARD,	/* region: one shard of the span store */
+	RANK_PAGEMAP,	/* region: leaves and descriptors being added */
+	RANK_LAST = 31,
+};
+
+struct lock {
+	uint32_t word;		/* atomic: 0 free, 1 held, 2 held and waited for */
+	uint32_t rank;		/* const after init */
+	/* this lock */
+	uint64_t takes;
+	uint64_t contended;
+	uint64_t hold_cycles;	/* of one take in LOCK_SAMPLE */
+	uint64_t taken_at;
+};
+
+#define LOCK_SAMPLE 64
+
+void lock_init(struct lock *lock, enum lock_rank rank);
+void lock_take(struct lock *lock);
+bool lock_try(struct lock *lock);
+void lock_release(struct lock *lock);
+bool lock_held(const struct lock *lock); /* by anyone: for assertions */
+
+/* All of @locks, an array of pointers, and back. */
+void lock_take_many(struct lock *const *locks, size_t nr);
+void lock_release_many(struct lock *const *locks, size_t nr);
+
+/* In a forked child, for locks that the forking thread held: free again. */
+void lock_reset_in_child(struct lock *lock);
+
+#endif /* OS_LOCK_H */

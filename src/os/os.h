@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The operating system, as a table.
+ *
+ * This folder is the only one that makes system calls.  Everything above asks
+ * `os->…`, so that tests can put another system underneath:
+ *
+ *	kernel	Linux
+ *	faulty	Linux, but the n-th call fails (os/faulty.h)
+ *	sim	Linux memory, but a clock and files that a test sets (os/sim.h)
+ *
+ * The table stands at cold boundaries only: a block that is served from kept
+ * memory makes no call through it except now_ms, which reads the vDSO.
+ *
+ * Contract of all entries: 0 or a count on success, a negative errno on
+ * failure; errno is left as it was; callable with signals in any state; not
+ * async-signal-safe unless said so; safe in a forked child.
+ */
+#ifndef OS_OS_H
+#define OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum os_advice {
+	OS_DISCARD,	/* give the pages back now; they read as zeros */
+	OS_HUGE,	/* huge pages wanted */
+	OS_NO_HUGE,
+	OS_POPULATE,	/* fault in for writing, report instead of SIGBUS */
+};
+
+struct os_thread;
+
+struct os_ops {
+	const char *name;
+
+	/*
+	 * Fresh private zeroed memory.  @align: power of two, at least a page.
+	 * Exactly @len bytes stay mapped, whatever @align is.
+	 */
+	int (*map)(size_t len, size_t align, void **out);
+	/* Address space without memory behind it, to move pages onto. */
+	int (*reserve)(size_t len, size_t align, void **out);
+	int (*unmap)(void *addr, size_t len);
+	int (*advise)(void *addr, size_t len, enum os_advice advice);
+	/*
+	 * Move the pages of [old, old_len) to @dst, which must be a reserve of
+	 * at least @new_len bytes (it is replaced), and give the new place
+	 * @new_len bytes; the rest is fresh.  The old addresses are unmapped.
+	 * On failure nothing has moved and @dst is still the reserve.
+	 */
+	int (*move)(void *old, size_t old_len, void *dst, size_t new_len);
+	/* Grow a mapping where it is; fails with -ENOMEM if there is no room. */
+	int (*extend)(void *addr, size_t old_len, size_t new_len);
+
+	/* Milliseconds of a monotonic clock; cheap, coarse (1 to 4 ms). */
+	uint64_t (*now_ms)(void);
+
+	/*
+	 * Read a small file whole, at most @len - 1 bytes; closes it with 0.
+	 * Returns the bytes read.  Keeps no descriptor.
+	 */
+	long (*read_file)(const char *path, char *buf, size_t len);
+
+	/*
+	 * Create (mode 0600, never through a symbolic link) or re-use the file
+	 * @path, make it @len bytes and map it shared.  Keeps no descriptor.
+	 */
+	int (*share)(const char *path, size_t len, void **out);
+
+	/*
+	 * A helper thread named @name, with all signals blocked.  join waits
+	 * until it has ended.
+	 */
+	int (*thread_start)(const char *name, void (*body)(void *), void *arg,
+			    struct os_thread **out);
+	void (*thread_join)(struct os_thread *thread);
+
+	/*
+	 * Sleep while *word == expected, at most @timeout_ms (UINT64_MAX: for
+	 * ever); wake all who sleep on @word.
+	 */
+	void (*wait)(uint32_t *word, uint32_t expected, uint64_t timeout_ms);
+	void (*wake)(uint32_t *word);
+};
+
+/* const after init, except in tests */
+extern const struct os_ops *os;
+extern const struct os_ops os_kernel;
+
+/* A page of this machine: 4096 wherever quire runs (checked at start). */
+#define PAGE_SHIFT 12
+#define PAGE_SIZE  ((size_t)1 << PAGE_SHIFT)
+/* What the kernel calls a PMD: one huge page. */
+#define HUGE_SHIFT 21
+#define HUGE_SIZE  ((size_t)1 << HUGE_SHIFT)
+
+#endif /* OS_OS_H */
