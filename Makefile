@@ -1,21 +1,31 @@
+# SPDX-License-Identifier: MIT
 # The short way in.  Meson does the work; this names the usual calls.
 BUILD ?= build
 MESON_ARGS ?=
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
+	@ln -sf cli/quire $(BUILD)/quire
 	@echo "built: $(BUILD)/quire   try: $(BUILD)/quire measure -- your program"
 
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) $(MESON_ARGS)
 
+# What CI runs; and the same with real programs, which takes longer.
 check:
 	./check.sh --no-install
+
+check-all:
+	./check.sh --no-install --all
+
+# Dying threads and forks, again and again.
+stress: all
+	meson test -C $(BUILD) --suite stress --repeat 20
 
 install: all
 	meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) build-check
 
-.PHONY: all check install clean
+.PHONY: all check check-all stress install clean
