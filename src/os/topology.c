@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifdef HAVE_HWLOC
+#if defined(HAVE_HWLOC) && HAVE_HWLOC
 #include <hwloc.h>
 #endif
 
@@ -202,7 +202,7 @@ void os_topology_read(struct os_topology *out)
 		ids_add(&out->nodes, 0);
 }
 
-#ifdef HAVE_HWLOC
+#if defined(HAVE_HWLOC) && HAVE_HWLOC
 
 static void fill_cache(hwloc_obj_t obj, struct os_cache *out)
 {
