@@ -21,6 +21,7 @@
 enum lock_rank {
 	RANK_NONE,
 	RANK_KEEPER,	/* region: the helper thread's state */
+	RANK_LEAVE,	/* region: memory on its way back to the kernel */
 	RANK_SHARD,	/* region: one shard of the span store */
 	RANK_PAGEMAP,	/* region: leaves and descriptors being added */
 	RANK_LAST = 31,

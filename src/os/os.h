@@ -51,8 +51,6 @@ struct os_ops {
 	 * On failure nothing has moved and @dst is still the reserve.
 	 */
 	int (*move)(void *old, size_t old_len, void *dst, size_t new_len);
-	/* Grow a mapping where it is; fails with -ENOMEM if there is no room. */
-	int (*extend)(void *addr, size_t old_len, size_t new_len);
 
 	/* Milliseconds of a monotonic clock; cheap, coarse (1 to 4 ms). */
 	uint64_t (*now_ms)(void);
@@ -76,6 +74,9 @@ struct os_ops {
 	int (*thread_start)(const char *name, void (*body)(void *), void *arg,
 			    struct os_thread **out);
 	void (*thread_join)(struct os_thread *thread);
+
+	/* CPUs that this thread may run on, at least 1. */
+	unsigned int (*nr_cpus)(void);
 
 	/*
 	 * Sleep while *word == expected, at most @timeout_ms (UINT64_MAX: for

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Linux behind the table of os.h.
+ *
+ * This code runs inside malloc and inside forked children, so it neither
+ * allocates nor uses stdio, and it keeps errno as it found it.  Mapping calls
+ * are made directly, not through the C library's names: those are wrapped by
+ * the preload library to see what the *program* does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/bits.h"
+#include "os/os.h"
+
+/* Run a system call and turn its failure into -errno, errno untouched. */
+#define CALL(...)                                                              \
+	__extension__({                                                        \
+		int call_saved = errno;                                        \
+		long call_result = syscall(__VA_ARGS__);                       \
+		if (call_result == -1)                                         \
+			call_result = -errno;                                  \
+		errno = call_saved;                                            \
+		call_result;                                                   \
+	})
+
+static bool is_error(long result)
+{
+	return result < 0 && result >= -4095;
+}
+
+static int kernel_unmap(void *addr, size_t len)
+{
+	return (int)CALL(SYS_munmap, addr, len);
+}
+
+/*
+ * Map more than wanted and cut both ends off: one call where the alignment is
+ * a page, up to three where it is more.  A cut that fails (too many mappings)
+ * would leave memory that nobody owns, so then all of it goes back.
+ */
+static int map_aligned(size_t len, size_t align, int prot, void **out)
+{
+	size_t extra = align > PAGE_SIZE ? align - PAGE_SIZE : 0;
+	size_t total;
+
+	if (__builtin_add_overflow(len, extra, &total))
+		return -ENOMEM;
+	long base = CALL(SYS_mmap, NULL, total, prot,
+			 MAP_PRIVATE | MAP_ANONYMOUS |
+				 (prot == PROT_NONE ? MAP_NORESERVE : 0),
+			 -1, 0L);
+	if (is_error(base))
+		return (int)base;
+
+	uintptr_t start = ((uintptr_t)base + align - 1) & ~(align - 1);
+	size_t front = start - (uintptr_t)base;
+	size_t back = extra - front;
+
+	if ((front && kernel_unmap((void *)base, front)) ||
+	    (back && kernel_unmap((void *)(start + len), back))) {
+		kernel_unmap((void *)base, total);
+		return -ENOMEM;
+	}
+	*out = (void *)start;
+	return 0;
+}
+
+static int kernel_map(size_t len, size_t align, void **out)
+{
+	return map_aligned(len, align, PROT_READ | PROT_WRITE, out);
+}
+
+static int kernel_reserve(size_t len, size_t align, void **out)
+{
+	return map_aligned(len, align, PROT_NONE, out);
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static int kernel_advise(void *addr, size_t len, enum os_advice advice)
+{
+	static const int linux_advice[] = {
+		[OS_DISCARD] = MADV_DONTNEED,
+		[OS_HUGE] = MADV_HUGEPAGE,
+		[OS_NO_HUGE] = MADV_NOHUGEPAGE,
+		[OS_POPULATE] = MADV_POPULATE_WRITE,
+	};
+	return (int)CALL(SYS_madvise, addr, len, linux_advice[advice]);
+}
+
+static int kernel_move(void *old, size_t old_len, void *dst, size_t new_len)
+{
+	long to = CALL(SYS_mremap, old, old_len, new_len,
+		       MREMAP_MAYMOVE | MREMAP_FIXED, dst);
+	return is_error(to) ? (int)to : 0;
+}
+
+static uint64_t kernel_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static long kernel_read_file(const char *path, char *buf, size_t len)
+{
+	long fd = CALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	size_t have = 0;
+	long got = 0;
+
+	if (is_error(fd))
+		return fd;
+	while (have + 1 < len) {
+		got = CALL(SYS_read, (int)fd, buf + have, len - 1 - have);
+		if (got == -EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		have += (size_t)got;
+	}
+	CALL(SYS_close, (int)fd);
+	if (got < 0)
+		return got;
+	buf[have] = 0;
+	return (long)have;
+}
+
+static int kernel_share(const char *path, size_t len, void **out)
+{
+	long fd = CALL(SYS_openat, AT_FDCWD, path,
+		       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (is_error(fd))
+		return (int)fd;
+	long result = CALL(SYS_ftruncate, (int)fd, len);
+	if (!is_error(result))
+		result = CALL(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE,
+			      MAP_SHARED, (int)fd, 0L);
+	CALL(SYS_close, (int)fd);
+	if (is_error(result))
+		return (int)result;
+	*out = (void *)result;
+	return 0;
+}
+
+static unsigned int kernel_nr_cpus(void)
+{
+	unsigned long mask[1024 / sizeof(long)];
+	long bytes = CALL(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+	unsigned int nr = 0;
+
+	for (long i = 0; i < bytes / (long)sizeof(long); i++)
+		nr += (unsigned int)__builtin_popcountl(mask[i]);
+	return nr ? nr : 1;
+}
+
+static void kernel_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ms)
+{
+	struct timespec timeout = {
+		.tv_sec = (time_t)(timeout_ms / 1000),
+		.tv_nsec = (long)(timeout_ms % 1000) * 1000000,
+	};
+	CALL(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected,
+	     timeout_ms == UINT64_MAX ? NULL : &timeout, NULL, 0);
+}
+
+static void kernel_wake(uint32_t *word)
+{
+	CALL(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * Threads.  The record is static because one helper is all that the span
+ * store ever has, and because thread_start runs inside malloc.
+ */
+struct os_thread {
+	pthread_t id;
+	char name[16];
+	void (*body)(void *);
+	void *arg;
+};
+
+static struct os_thread the_thread;
+
+static void *thread_main(void *arg)
+{
+	struct os_thread *thread = arg;
+
+	prctl(PR_SET_NAME, thread->name);
+	thread->body(thread->arg);
+	return NULL;
+}
+
+/* The mask is inherited, so the thread never runs with signals open. */
+static int create_with_signals_blocked(struct os_thread *thread)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int error;
+
+	if (pthread_attr_init(&attr))
+		return -ENOMEM;
+	pthread_attr_setstacksize(&attr, max_size(128 << 10, PTHREAD_STACK_MIN));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread->id, &attr, thread_main, thread);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -error;
+}
+
+static int kernel_thread_start(const char *name, void (*body)(void *),
+			       void *arg, struct os_thread **out)
+{
+	struct os_thread *thread = &the_thread;
+	int saved = errno;
+	int error;
+	size_t i;
+
+	for (i = 0; i < sizeof(thread->name) - 1 && name[i]; i++)
+		thread->name[i] = name[i];
+	thread->name[i] = 0;
+	thread->body = body;
+	thread->arg = arg;
+	error = create_with_signals_blocked(thread);
+	errno = saved;
+	if (!error)
+		*out = thread;
+	return error;
+}
+
+static void kernel_thread_join(struct os_thread *thread)
+{
+	pthread_join(thread->id, NULL);
+}
+
+const struct os_ops os_kernel = {
+	.name = "kernel",
+	.map = kernel_map,
+	.reserve = kernel_reserve,
+	.unmap = kernel_unmap,
+	.advise = kernel_advise,
+	.move = kernel_move,
+	.now_ms = kernel_now_ms,
+	.read_file = kernel_read_file,
+	.share = kernel_share,
+	.thread_start = kernel_thread_start,
+	.thread_join = kernel_thread_join,
+	.nr_cpus = kernel_nr_cpus,
+	.wait = kernel_wait,
+	.wake = kernel_wake,
+};
+
+const struct os_ops *os = &os_kernel;
+
+/* A panic says one line on stderr and aborts; no allocation, no stdio. */
+static void write_text(const char *text)
+{
+	size_t len = 0;
+
+	while (text[len])
+		len++;
+	CALL(SYS_write, 2, text, len);
+}
+
+static void panic_to_stderr(const char *what, const char *file, int line)
+{
+	char digits[12];
+	size_t at = sizeof(digits) - 1;
+
+	digits[at] = 0;
+	do {
+		digits[--at] = (char)('0' + line % 10);
+		line /= 10;
+	} while (line && at);
+	write_text("quire: broken internal state: ");
+	write_text(what);
+	write_text(" at ");
+	write_text(file);
+	write_text(":");
+	write_text(digits + at);
+	write_text("\n");
+	CALL(SYS_kill, CALL(SYS_getpid), SIGABRT);
+}
+
+__attribute__((constructor)) static void set_panic_hook(void)
+{
+	panic_hook = panic_to_stderr;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* The helper thread and the looks of the program's own threads. */
+#include "region/keeper.h"
+
+#include "base/assert.h"
+#include "base/step.h"
+#include "os/os.h"
+#include "region/leave.h"
+
+#define RETRY_THREAD_MS 1000
+
+void keeper_open(struct store *store)
+{
+	lock_init(&store->keeper_lock, RANK_KEEPER);
+	store->cap_pages = store->options.keep_bytes >> PAGE_SHIFT;
+}
+
+/*
+ * The tightest limit: kept memory may be a quarter of it unless the user gave a
+ * cap, and goes back when less than the reserve is left.
+ */
+static void look_at_limit(struct store *store)
+{
+	struct os_limit tightest;
+
+	store_count(store, QUIRE_COUNTER_limit_looks, 1);
+	if (os_limit_tightest(&tightest)) {
+		store_count(store, QUIRE_COUNTER_limit_unknown, 1);
+		return;
+	}
+	if (!store->options.keep_bytes)
+		store_relaxed(&store->cap_pages,
+			      (size_t)(tightest.limit / 4) >> PAGE_SHIFT);
+	uint64_t reserve =
+		tightest.limit / 100 * store->options.reserve_percent;
+	if (tightest.used + reserve > tightest.limit) {
+		store_count(store, QUIRE_COUNTER_limit_near, 1);
+		leave_all(store, QUIRE_COUNTER_bytes_pressed);
+	}
+}
+
+/* One round; returns how long the next may wait, UINT64_MAX: nothing kept. */
+static uint64_t look(struct store *store, uint64_t now_ms)
+{
+	uint64_t wait_ms = leave_decayed(store, now_ms);
+	size_t kept = store_kept_pages(store);
+
+	if (!kept)
+		return UINT64_MAX;
+	if (kept >= LIMIT_WORTH_PAGES)
+		look_at_limit(store);
+	return wait_ms < LOOK_EVERY_MS ? wait_ms : LOOK_EVERY_MS;
+}
+
+/* The helper thread */
+
+/*
+ * Says that it will sleep without a limit, and then makes sure that nothing
+ * was kept meanwhile.  Pairs with the fence in poke_if_idle: either we see the
+ * memory that was kept, or its keeper sees us idle and wakes us.
+ */
+static bool may_sleep_for_ever(struct store *store)
+{
+	store_relaxed(&store->keeper_idle, 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	STEP("keeper: idle is set");
+	return store_kept_pages(store) == 0;
+}
+
+static void keeper_main(void *arg)
+{
+	struct store *store = arg;
+
+	for (;;) {
+		/* pairs with the release in ring */
+		uint32_t word = load_acquire(&store->keeper_word);
+
+		if (load_relaxed(&store->keeper_stop))
+			return;
+		uint64_t wait_ms = look(store, os->now_ms());
+
+		if (wait_ms == UINT64_MAX && !may_sleep_for_ever(store))
+			wait_ms = LOOK_EVERY_MS;
+		os->wait(&store->keeper_word, word, wait_ms);
+		store_relaxed(&store->keeper_idle, 0);
+	}
+}
+
+static void ring(struct store *store)
+{
+	__atomic_fetch_add(&store->keeper_word, 1, __ATOMIC_RELEASE);
+	os->wake(&store->keeper_word);
+}
+
+static void start_locked(struct store *store, uint64_t now_ms)
+{
+	if (store->keeper || load_relaxed(&store->keeper_barred) ||
+	    now_ms < store->keeper_retry_ms)
+		return;
+	if (os->thread_start("quire/keeper", keeper_main, store,
+			     &store->keeper)) {
+		store_count(store, QUIRE_COUNTER_thread_refused, 1);
+		store->keeper_retry_ms = now_ms + RETRY_THREAD_MS;
+		return;
+	}
+	store_count(store, QUIRE_COUNTER_thread_started, 1);
+	store_relaxed(&store->keeper_runs, 1);
+}
+
+/*
+ * Starting allocates, so this can come back to us on the same thread: then the
+ * try fails, as it does when another thread is starting it.
+ */
+static void start(struct store *store, uint64_t now_ms)
+{
+	if (CONFIG_UP || !lock_try(&store->keeper_lock))
+		return;
+	start_locked(store, now_ms);
+	lock_release(&store->keeper_lock);
+}
+
+static void poke_if_idle(struct store *store)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* see may_sleep_for_ever */
+	if (load_relaxed(&store->keeper_idle))
+		ring(store);
+}
+
+/* The program's own threads */
+
+static void look_if_due(struct store *store, uint64_t now_ms)
+{
+	uint64_t due = load_relaxed(&store->next_look_ms);
+
+	if (now_ms < due || load_relaxed(&store->keeper_runs))
+		return;
+	if (cas_acquire(&store->next_look_ms, due, now_ms + LOOK_EVERY_MS))
+		look(store, now_ms);
+}
+
+void keeper_after_keep(struct store *store, struct shard *shard,
+		       uint64_t now_ms)
+{
+	size_t thread_pages = store->options.thread_bytes >> PAGE_SHIFT;
+	size_t cap = load_relaxed(&store->cap_pages);
+	/* While no shard holds its part of a bound, the sum cannot. */
+	size_t mine = load_relaxed(&shard->kept_pages) * store->nr_shards;
+
+	look_if_due(store, now_ms);
+	if (mine > cap && cap && store_kept_pages(store) > cap)
+		leave_down_to(store, cap, QUIRE_COUNTER_bytes_capped);
+	if (mine < thread_pages || store_kept_pages(store) < thread_pages)
+		return;
+	if (load_relaxed(&store->keeper_runs))
+		poke_if_idle(store);
+	else
+		start(store, now_ms);
+}
+
+void keeper_bar(struct store *store)
+{
+	add_relaxed(&store->keeper_barred, 1);
+	lock_take(&store->keeper_lock);
+	if (store->keeper) {
+		store_relaxed(&store->keeper_stop, 1);
+		ring(store);
+		os->thread_join(store->keeper);
+		store->keeper = NULL;
+		store_relaxed(&store->keeper_stop, 0);
+		store_relaxed(&store->keeper_runs, 0);
+		store_relaxed(&store->keeper_idle, 0);
+	}
+	lock_release(&store->keeper_lock);
+}
+
+void keeper_unbar(struct store *store)
+{
+	add_relaxed(&store->keeper_barred, (uint32_t)-1);
+}

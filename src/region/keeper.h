@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who gives kept memory back, and when.
+ *
+ * While little is kept, the program's own later calls do it: at most every
+ * 100 ms one of them looks.  From options.thread_bytes on, one helper thread
+ * does, so that memory also goes back when the program never calls again.  The
+ * thread sleeps without a time limit while nothing is kept.
+ */
+#ifndef REGION_KEEPER_H
+#define REGION_KEEPER_H
+
+#include "region/store.h"
+
+#define LOOK_EVERY_MS 100
+/* Kept memory below this is not worth reading the limits for. */
+#define LIMIT_WORTH_PAGES ((size_t)4 << (20 - 12))
+
+void keeper_open(struct store *store);
+
+/* After memory was kept in @shard: the rare work, if any is due. */
+void keeper_after_keep(struct store *store, struct shard *shard,
+		       uint64_t now_ms);
+
+/*
+ * No helper thread between these two: it is joined (unshare and setns demand a
+ * process of one thread).  They nest.
+ */
+void keeper_bar(struct store *store);
+void keeper_unbar(struct store *store);
+
+#endif /* REGION_KEEPER_H */

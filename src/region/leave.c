@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Giving memory back.  Everything that leaves goes through leave(): unmarked
+ * first, unmapped then [S2], under the leave lock [S4].
+ */
+#include "region/leave.h"
+
+#include "base/assert.h"
+#include "base/step.h"
+#include "os/os.h"
+
+/* [S1] what a small program may keep beyond its peak */
+#define ROOM_SLACK_PAGES ((size_t)4 << (20 - 12))
+
+/*
+ * Pages first, in slices and without blocking other threads' faults for long
+ * (a discard takes the kernel's lock for reading); then the empty range.
+ */
+static void unmap_in_slices(struct store *store, size_t page, size_t nr_pages)
+{
+	size_t done = 0;
+
+	for (; nr_pages - done > SLICE_PAGES; done += SLICE_PAGES) {
+		int error = os->advise(page_address(page + done),
+				       SLICE_PAGES << PAGE_SHIFT, OS_DISCARD);
+		if (error) {
+			/* locked memory: munmap below does it all */
+			store_count(store, QUIRE_COUNTER_advise_failed, 1);
+			break;
+		}
+	}
+	if (os->unmap(page_address(page), nr_pages << PAGE_SHIFT))
+		store_count(store, QUIRE_COUNTER_unmap_failed, 1);
+}
+
+/* All of the span that the program has not taken away, in runs. */
+static void unmap_around_holes(struct store *store, const struct span *span)
+{
+	size_t page = span->page, end = span_end(span);
+
+	while (page < end) {
+		size_t run_end = end, after = end;
+
+		/* Holes are few and not sorted: look for the next one. */
+		for (const struct hole *h = span->holes; h; h = h->next) {
+			size_t hole_end = h->page + h->nr_pages;
+
+			if (hole_end <= page || h->page >= run_end)
+				continue;
+			run_end = h->page > page ? h->page : page;
+			after = hole_end;
+		}
+		if (run_end > page)
+			unmap_in_slices(store, page, run_end - page);
+		page = run_end == end ? end : after;
+	}
+}
+
+void leave(struct store *store, struct span *span, enum quire_counter reason)
+{
+	size_t bytes = span->nr_pages << PAGE_SHIFT;
+
+	ASSERT(span->state == SPAN_LEAVING);
+	lock_take(&store->leave_lock);
+	pagemap_unmark(&store->common.map, span);
+	STEP("leave: unmarked, still mapped");
+	if (!(span->flags & SPAN_ABANDONED))
+		unmap_around_holes(store, span);
+	lock_release(&store->leave_lock);
+	store_count(store, QUIRE_COUNTER_bytes_unmapped, bytes);
+	store_count(store, reason, bytes);
+	if (span->holes)
+		span_pool_put_holes(&store->common.pool, span->holes);
+	span_pool_put(&store->common.pool, span);
+}
+
+struct span *detach_oldest(struct shard *shard)
+{
+	struct span *span;
+
+	lock_take(&shard->lock);
+	span = shard_oldest(shard);
+	if (span)
+		shard_detach(shard, span);
+	lock_release(&shard->lock);
+	return span;
+}
+
+/*
+ * The oldest span if it is due; otherwise *wait_ms says how long until it is
+ * (unchanged when nothing is kept).
+ */
+static struct span *detach_due(struct store *store, struct shard *shard,
+			       uint64_t now_ms, uint64_t *wait_ms)
+{
+	struct span *span;
+
+	lock_take(&shard->lock);
+	span = shard_oldest(shard);
+	if (span) {
+		uint32_t age = (uint32_t)now_ms - span->kept_since_ms;
+
+		if ((int32_t)age < 0) /* freed after the clock was read */
+			age = 0;
+		if (age >= store->options.decay_ms) {
+			shard_detach(shard, span);
+		} else {
+			uint64_t left = store->options.decay_ms - age;
+
+			*wait_ms = left < *wait_ms ? left : *wait_ms;
+			span = NULL;
+		}
+	}
+	lock_release(&shard->lock);
+	return span;
+}
+
+uint64_t leave_decayed(struct store *store, uint64_t now_ms)
+{
+	uint64_t wait_ms = UINT64_MAX;
+	struct span *span;
+
+	for (unsigned int i = 0; i < store->nr_shards; i++)
+		while ((span = detach_due(store, &store->shards[i], now_ms,
+					  &wait_ms)))
+			leave(store, span, QUIRE_COUNTER_bytes_decayed);
+	return wait_ms;
+}
+
+size_t store_kept_pages(const struct store *store)
+{
+	size_t pages = 0;
+
+	for (unsigned int i = 0; i < store->nr_shards; i++)
+		pages += load_relaxed(&store->shards[i].kept_pages);
+	return pages;
+}
+
+size_t store_live_pages(const struct store *store)
+{
+	size_t pages = 0;
+
+	for (unsigned int i = 0; i < store->nr_shards; i++)
+		pages += load_relaxed(&store->shards[i].live_pages);
+	return pages;
+}
+
+void leave_down_to(struct store *store, size_t pages, enum quire_counter why)
+{
+	for (unsigned int i = 0; i < store->nr_shards; i++) {
+		struct span *span;
+
+		while (store_kept_pages(store) > pages &&
+		       (span = detach_oldest(&store->shards[i])))
+			leave(store, span, why);
+	}
+}
+
+size_t leave_all(struct store *store, enum quire_counter why)
+{
+	size_t before = store_kept_pages(store);
+
+	leave_down_to(store, 0, why);
+	return before;
+}
+
+/* [S1] */
+void leave_room_for(struct store *store, size_t nr_pages)
+{
+	size_t live = store_live_pages(store) + nr_pages;
+	size_t peak = load_relaxed(&store->peak_live_pages);
+
+	if (live > peak) {
+		peak = live;
+		store_relaxed(&store->peak_live_pages, peak);
+	}
+	size_t bound = peak + peak / 16 + ROOM_SLACK_PAGES;
+
+	if (store_kept_pages(store) + live > bound)
+		leave_down_to(store, bound - live,
+			      QUIRE_COUNTER_bytes_replaced);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory on its way back to the kernel, and the reasons why it goes. */
+#ifndef REGION_LEAVE_H
+#define REGION_LEAVE_H
+
+#include "region/store.h"
+
+/* Large spans are discarded in slices, so that nobody waits long for a lock. */
+#define SLICE_PAGES ((size_t)64 << (20 - 12))
+
+/*
+ * leave - give a LEAVING span back to the kernel and drop its descriptor
+ * @reason: the counter that says why (bytes_decayed …)
+ * No lock may be held.
+ */
+void leave(struct store *store, struct span *span, enum quire_counter reason);
+
+/* The oldest kept span of @shard, LEAVING; NULL if there is none. */
+struct span *detach_oldest(struct shard *shard);
+
+/* Kept memory older than the decay time; returns the ms until the next is due,
+ * UINT64_MAX when nothing is kept. */
+uint64_t leave_decayed(struct store *store, uint64_t now_ms);
+/* Oldest kept memory of each shard, until at most @pages are kept in all. */
+void leave_down_to(struct store *store, size_t pages, enum quire_counter why);
+/* Everything kept; returns the pages. */
+size_t leave_all(struct store *store, enum quire_counter why);
+
+/* [S1] before @nr_pages more are bought: kept memory that would go beyond the
+ * bound leaves. */
+void leave_room_for(struct store *store, size_t nr_pages);
+
+size_t store_kept_pages(const struct store *store);
+size_t store_live_pages(const struct store *store);
+
+static inline void store_count(struct store *store, enum quire_counter which,
+			       uint64_t by)
+{
+	add_relaxed(&store->count[which], by);
+}
+
+#endif /* REGION_LEAVE_H */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The span store: big blocks, and the memory of freed ones kept for re-use.
+ *
+ *	alloc ─> own shard: best fit ─> other shards: best fit
+ *	      ─> largest kept span made larger by moving its pages
+ *	      ─> fresh memory from the kernel
+ *	free  ─> the block's shard keeps it ─> decay, cap, limit: to the kernel
+ *
+ * [S1] live + kept stays within 17/16 of the largest amount that was ever live
+ *	(plus 4 MiB): when fresh memory is bought while kept memory does not fit,
+ *	kept memory is given back to make room.  So the peak of resident memory
+ *	is not more than a few per cent above that of a program that frees at
+ *	once.
+ * [S2] memory that leaves is unmarked in the page map first and unmapped then,
+ *	so an address cannot come back from the kernel while a mark stands.
+ * [S3] zeros are promised for fresh memory; a kept span is cleared for a zero
+ *	request up to zero_max, larger zero requests get fresh memory only, so a
+ *	sparse one stays sparse.
+ * [S4] no lock is held while the kernel works, but for RANK_LEAVE, which is
+ *	held over unmapping so that fork finds no half-given-back memory.
+ *
+ * Thread-safe.  Not for signal handlers (as malloc is not).  Fork: see
+ * store_fork_*.
+ */
+#ifndef REGION_STORE_H
+#define REGION_STORE_H
+
+#include <quire/stat.h>
+
+#include "os/limit.h"
+#include "region/shard.h"
+
+#define MAX_SHARDS 16
+
+enum thp_policy {
+	THP_AUTO,   /* huge pages where whole 2 MiB units allow; not for calloc
+		       above zero_max, which may be sparse */
+	THP_ALWAYS, /* also for those */
+	THP_NEVER,  /* whatever the system does by itself */
+};
+
+struct store_options {
+	uint64_t decay_ms;     /* kept memory older than this leaves; 0: at once */
+	size_t keep_bytes;     /* cap; 0: a quarter of the tightest limit */
+	size_t thread_bytes;   /* kept memory that is worth a helper thread */
+	size_t zero_max_bytes; /* largest kept span that is cleared, [S3] */
+	unsigned int reserve_percent; /* of the tightest limit, below: give back */
+	unsigned int nr_shards;	      /* 0: twice the CPUs, at most MAX_SHARDS */
+	enum thp_policy thp;
+};
+
+void store_options_default(struct store_options *options);
+
+struct store {
+	struct store_options options; /* const after init */
+	struct shard_common common;
+	unsigned int nr_shards;
+	struct shard shards[MAX_SHARDS];
+
+	/* atomic, relaxed: statistics and hints of the rare paths */
+	uint64_t count[QUIRE_NR_COUNTERS];
+	size_t peak_live_pages;
+	uint64_t next_look_ms;
+	size_t cap_pages;
+	uint32_t inherited; /* forked child: kept memory is shared, drop it */
+	uint32_t next_shard;
+
+	struct lock leave_lock;
+
+	/* keeper lock; see keeper.c */
+	struct lock keeper_lock;
+	struct os_thread *keeper;
+	uint32_t keeper_word;  /* atomic, futex: changes when there is news */
+	uint32_t keeper_idle;  /* atomic: it sleeps without a time limit */
+	uint32_t keeper_runs;  /* atomic: hint for the free path */
+	uint32_t keeper_stop;  /* atomic */
+	uint32_t keeper_barred; /* atomic: nesting count, no thread wanted */
+	uint64_t keeper_retry_ms;
+};
+
+/* 0 or a negative errno; the memory of *store is the caller's. */
+int store_open(struct store *store, const struct store_options *options);
+/* All memory back, live blocks too; the helper thread joined. */
+void store_close(struct store *store);
+
+/*
+ * store_alloc - a block of at least @bytes, aligned to a page and to @align
+ * @align: a power of two; @zero: the block reads as zeros
+ * NULL when the kernel has no memory, also not after all kept memory was given
+ * back.  errno is left alone.
+ */
+void *store_alloc(struct store *store, size_t bytes, size_t align, bool zero);
+
+/*
+ * store_free - take back a block
+ * 0; -ENOENT: not an address of this store; -EINVAL: inside a block;
+ * -EALREADY: the block is free already.
+ */
+int store_free(struct store *store, void *address);
+
+/*
+ * store_resize - make a block @bytes long, its content kept
+ * The block may move.  NULL: no memory, the block is as it was.
+ */
+void *store_resize(struct store *store, void *address, size_t bytes);
+
+/* Bytes that the owner may use; 0 when @address is not a live block's head. */
+size_t store_usable(const struct store *store, const void *address);
+
+/*
+ * The program is about to change mappings itself.  TAINT: protection, locks,
+ * policy, advice of [address, address + len) change: blocks that it touches are
+ * not kept after their free.  HOLE: the range is unmapped or replaced: it is
+ * ours no longer.
+ */
+enum store_note {
+	NOTE_TAINT,
+	NOTE_HOLE,
+};
+void store_note(struct store *store, const void *address, size_t len,
+		enum store_note what);
+/* The same for everything that is mapped now (mlockall). */
+void store_note_all(struct store *store);
+
+/* Give back all kept memory; returns the bytes. */
+size_t store_trim(struct store *store);
+
+void store_snapshot(struct store *store, uint64_t counter[QUIRE_NR_COUNTERS]);
+/* Walks everything; panics where an invariant is broken.  Slow. */
+void store_check(struct store *store);
+
+/* Around fork: prepare in the parent, then one of the others. */
+void store_fork_prepare(struct store *store);
+void store_fork_parent(struct store *store);
+void store_fork_child(struct store *store);
+
+#endif /* REGION_STORE_H */
