@@ -31,7 +31,7 @@ for argument; do
 done
 
 needed=(
-	gcc=cmd:gcc 'g++=cmd:g++' 'libc6-dev=file:/usr/include/sys/mman.h'
+	gcc=cmd:gcc 'g++=cmd:g++' 'libc6-dev=file:/usr/include/stdio.h'
 	make=cmd:make meson=cmd:meson ninja-build=cmd:ninja
 	binutils=cmd:readelf python3=cmd:python3
 	pkg-config=cmd:pkg-config libcmocka-dev=pc:cmocka
@@ -176,16 +176,20 @@ installed() {
 	rm -rf "$stage"
 	DESTDIR=$stage meson install -C $out/release --no-rebuild || return
 	libdir=$(dirname "$(find "$stage" -name libquire.a)")
-	local -x PKG_CONFIG_LIBDIR=$libdir/pkgconfig
+	local -x PKG_CONFIG_PATH=$libdir/pkgconfig
 	local -x PKG_CONFIG_SYSROOT_DIR=$stage
-	local flags
-	read -ra flags < <(pkg-config --cflags --libs quire) || return
-	gcc -Wall -Werror tests/install/consumer.c -o $program "${flags[@]}" &&
-		readelf -d $program | grep 'NEEDED.*libquire\.so\.0' &&
-		LD_LIBRARY_PATH=$libdir $program || return
-	read -ra flags < <(pkg-config --cflags --libs --static quire) || return
-	gcc -Wall -Werror tests/install/consumer.c -o $program \
-		"${flags[@]/#-lquire/$libdir/libquire.a}" && $program || return
+	local compile=(gcc -Wall -Werror tests/install/consumer.c -o "$program")
+	local flags needs
+	read -ra flags < <(pkg-config --cflags --libs quire)
+	"${compile[@]}" "${flags[@]}" &&
+		readelf -d "$program" | grep 'NEEDED.*libquire\.so\.0' &&
+		LD_LIBRARY_PATH=$libdir "$program" || return
+	# Ours static, what it needs shared: Debian has no static hwloc.
+	read -ra needs < <(pkg-config --print-requires-private quire)
+	read -ra flags < <(pkg-config --cflags quire &&
+		PKG_CONFIG_SYSROOT_DIR='' pkg-config --libs "${needs[@]}")
+	"${compile[@]}" "${flags[@]}" "$libdir/libquire.a" "${flags[@]}" \
+		-pthread && "$program" || return
 	QUIRE_LIBDIR=$libdir/quire "$stage/usr/local/bin/quire" run -- true &&
 		test -s "$stage/usr/local/share/man/man1/quire.1"
 }

@@ -22,7 +22,7 @@ esac
 
 # The malloc libraries are rows of the table; numpy, PIL and the photograph are
 # the example; stb is the large C file.
-need $install gcc=cmd:gcc libc6-dev='file:/usr/include/sys/mman.h' \
+need $install gcc=cmd:gcc libc6-dev='file:/usr/include/stdio.h' \
 	make=cmd:make meson=cmd:meson ninja-build=cmd:ninja \
 	pkg-config=cmd:pkg-config python3=file:/usr/bin/python3 \
 	python3-numpy=py:numpy python3-pil=py:PIL \
