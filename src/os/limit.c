@@ -30,7 +30,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 
-/* More ancestors than this are not looked at. */
+/* Levels further up than this are not looked at. */
 #define LEVELS_MAX 32
 /* Version 1 says "no limit" with the largest multiple of a page. */
 #define NO_LIMIT (1ull << 62)
@@ -141,10 +141,17 @@ static bool copy(char *to, size_t size, const char *from)
 
 /* Which group are we in? */
 
+/* Of a path that is too long for us its ancestors are better than nothing. */
 static void note_group(struct scratch *s, int version, const char *path)
 {
-	if (copy(s->group, sizeof(s->group), path))
-		s->version = version;
+	size_t len = min_size(strlen(path), sizeof(s->group) - 1);
+
+	if (path[len])
+		while (len > 1 && path[len] != '/')
+			len--;
+	memcpy(s->group, path, len);
+	s->group[len] = 0;
+	s->version = version;
 }
 
 /* "4:cpu,memory:/path": only the first two colons are separators. */
