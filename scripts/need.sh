@@ -75,7 +75,7 @@ need() {
 	apt_log=$(mktemp)
 	# Mirrors fail for a moment: once more before giving up.
 	if ! install_missing && ! { sleep 5 && install_missing; }; then
-		die "apt-get failed (is there a network?):" \
+		die "apt-get failed (no network? all it said: $apt_log):" \
 			"$(grep -E '^(E|Err):?' "$apt_log" | tail -n 1 |
 				sed -E 's#[a-z]+://[^ ]*##g')"
 	fi
