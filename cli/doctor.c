@@ -9,12 +9,10 @@
 #include "cli.h"
 
 #include <getopt.h>
-#include <gnu/libc-version.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #if defined(HAVE_JANSSON) && HAVE_JANSSON
@@ -23,6 +21,7 @@
 
 #include <quire/quire.h>
 
+#include "machine.h"
 #include "text.h"
 
 /* Longer values push their effect to the right instead of all effects. */
@@ -134,24 +133,6 @@ static void print_table(const struct lines *all, bool quiet)
 
 #if defined(HAVE_JANSSON) && HAVE_JANSSON
 
-static json_t *machine_json(void)
-{
-	struct utsname name;
-
-	if (uname(&name))
-		memset(&name, 0, sizeof(name));
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}",
-			 "quire", quire_version(),
-			 "kernel", name.release,
-			 "arch", name.machine,
-			 "glibc", gnu_get_libc_version(),
-			 "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
-			 "page_size", (json_int_t)sysconf(_SC_PAGESIZE),
-			 "memory_bytes",
-			 (json_int_t)sysconf(_SC_PHYS_PAGES) *
-				 sysconf(_SC_PAGESIZE));
-}
-
 /* A folder's name may be any bytes; JSON wants UTF-8. */
 static json_t *text_json(const char *text)
 {
@@ -166,6 +147,24 @@ static json_t *text_json(const char *text)
 			*c = '?';
 	json = json_string(plain);
 	free(plain);
+	return json;
+}
+
+/* The same members as in the results of the other verbs. */
+static json_t *machine_json(void)
+{
+	struct machine m;
+	json_t *json = json_object();
+
+	machine_look(&m);
+	json_object_set_new(json, "cpu", text_json(m.cpu));
+	json_object_set_new(json, "cpus", json_integer(m.cpus));
+	json_object_set_new(json, "memory_bytes",
+			    json_integer((json_int_t)m.memory_bytes));
+	json_object_set_new(json, "kernel", text_json(m.kernel));
+	json_object_set_new(json, "libc", text_json(m.libc));
+	json_object_set_new(json, "thp", text_json(m.thp));
+	json_object_set_new(json, "quire", text_json(quire_version()));
 	return json;
 }
 

@@ -209,8 +209,9 @@ static void follows_limit(struct finding *f, const struct os_limit *l)
 	size_text(l->smallest / KEEP_PART, keep);
 	if (left < least)
 		follows(f, FALLBACK,
-			"less than %s left (%d %%): kept memory is given back "
-			"at once, so nothing is gained until there is more",
+			"less than %s left (%d %%): what is kept is given back "
+			"within 100 ms, so little is gained until there is "
+			"more",
 			reserve, RESERVE_PERCENT);
 	else
 		follows(f, GOOD,
