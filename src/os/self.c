@@ -84,10 +84,9 @@ bool self_may_write(size_t len)
 uint32_t *self_fork_word(void)
 {
 	int saved = errno;
-	uint32_t *word = (uint32_t *)syscall(SYS_mmap, NULL, PAGE_SIZE,
-					     PROT_READ | PROT_WRITE,
-					     MAP_PRIVATE | MAP_ANONYMOUS, -1,
-					     0L);
+	uint32_t *word = (uint32_t *)syscall(
+		SYS_mmap, NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
 
 	if (word == MAP_FAILED) {
 		word = NULL;

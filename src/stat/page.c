@@ -44,10 +44,10 @@ struct stat_page {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t nr_counters;
-	uint32_t sequence;	/* atomic [R1] */
+	uint32_t sequence; /* atomic [R1] */
 	uint32_t pid;
-	uint64_t image;		/* [R3] */
-	uint64_t born;		/* [R3] clock ticks after boot */
+	uint64_t image; /* [R3] */
+	uint64_t born;	/* [R3] clock ticks after boot */
 	/* whoever made sequence odd */
 	uint32_t parent;
 	uint32_t loaded;
@@ -69,10 +69,10 @@ _Static_assert(STAT_PAGE_SIZE == PAGE_SIZE, "the page is a page");
 
 /* This library's view.  Written by its constructor and in forked children. */
 static struct {
-	struct stat_page *page;	/* NULL: no record */
+	struct stat_page *page; /* NULL: no record */
 	uint32_t pid;		/* whose page that is */
 	uint32_t loaded;
-	uint32_t *fork_word;	/* 0: we are a child that nobody told us of */
+	uint32_t *fork_word; /* 0: we are a child that nobody told us of */
 	char dir[4000];
 } own;
 
@@ -95,7 +95,6 @@ static uint32_t page_acquire(struct stat_page *page)
 		if (!(seen & 1) && cas_acquire(&page->sequence, seen, seen + 1))
 			break;
 	}
-	__atomic_thread_fence(__ATOMIC_RELEASE);
 	return (seen | 1) + 1;
 }
 
@@ -159,9 +158,8 @@ static uint64_t look_at_birth(void)
 static bool page_is_ours(const struct stat_page *page, uint64_t born)
 {
 	return page->magic == PAGE_MAGIC && page->version == PAGE_VERSION &&
-	       page->nr_counters == QUIRE_NR_COUNTERS &&
-	       page->pid == own.pid && page->image == self_image() &&
-	       page->born == born;
+	       page->nr_counters == QUIRE_NR_COUNTERS && page->pid == own.pid &&
+	       page->image == self_image() && page->born == born;
 }
 
 /* Clears the sequence too: [R2] bounds the wait on garbage. */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wrappers of _exit and _Exit.
+ *
+ * The next _exit is looked up in the constructor, never in the wrapper: dlsym
+ * takes a lock of the loader that another thread may hold for ever.  quick_exit
+ * needs no wrapper, because the handlers of at_quick_exit run last to first
+ * and ours is registered before those of the program.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "exit.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef void (*exit_fn)(int);
+
+/* const after the constructor */
+static void (*watcher)(void);
+static exit_fn next__exit, next__Exit;
+
+void exit_watch(void (*fn)(void))
+{
+	next__exit = (exit_fn)dlsym(RTLD_NEXT, "_exit");
+	next__Exit = (exit_fn)dlsym(RTLD_NEXT, "_Exit");
+	watcher = fn;
+	at_quick_exit(fn);
+}
+
+__attribute__((noreturn)) static void leave(exit_fn next, int status)
+{
+	if (watcher)
+		watcher();
+	if (next)
+		next(status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+EXPORT void _exit(int status)
+{
+	leave(next__exit, status);
+}
+
+EXPORT void _Exit(int status)
+{
+	leave(next__Exit, status);
+}
