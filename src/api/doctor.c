@@ -284,7 +284,8 @@ static void look_seccomp(struct finding *f)
 static void look_yama(struct finding *f)
 {
 	uint64_t scope;
-	int error = os_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
+	int error = os_file_number("/proc/sys/kernel/yama/ptrace_scope",
+				   &scope);
 
 	if (error)
 		found(f, "not there");

@@ -19,7 +19,7 @@
 #define THP "/sys/kernel/mm/transparent_hugepage/"
 
 /* What the preload library does unless told otherwise (store_options). */
-#define KEEP_PART	4	/* keeps at most the smallest limit / KEEP_PART */
+#define KEEP_PART	4	/* of the smallest limit, kept at most */
 #define RESERVE_PERCENT 10	/* gives back below this much left */
 
 /* "works" or "refused: EPERM" */

@@ -32,7 +32,7 @@ struct os_rseq {
 
 struct os_memory_calls {
 	int map;
-	int discard;		/* madvise(MADV_DONTNEED), and it read as zeros */
+	int discard;		/* madvise(MADV_DONTNEED), and zeros after */
 	int huge;		/* madvise(MADV_HUGEPAGE) */
 	int populate;		/* madvise(MADV_POPULATE_WRITE) */
 	int move;		/* mremap onto reserved addresses */

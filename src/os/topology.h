@@ -18,7 +18,7 @@
 
 struct os_ids {
 	unsigned int nr;	/* how many */
-	unsigned int end;	/* the largest one, plus 1; 0 when there is none */
+	unsigned int end;	/* the largest plus 1; 0 when there is none */
 	uint64_t bits[OS_IDS_MAX / 64];
 };
 
