@@ -20,13 +20,13 @@ static inline bool list_empty(const struct list *head)
 	return head->next == head;
 }
 
-static inline void list_insert_between(struct list *item, struct list *prev,
-				       struct list *next)
+static inline void list_insert_between(struct list *item, struct list *before,
+				       struct list *after)
 {
-	item->prev = prev;
-	item->next = next;
-	prev->next = item;
-	next->prev = item;
+	item->prev = before;
+	item->next = after;
+	before->next = item;
+	after->prev = item;
 }
 
 static inline void list_add(struct list *head, struct list *item)

@@ -3,9 +3,9 @@
  * Linux behind the table of os.h.
  *
  * This code runs inside malloc and inside forked children, so it neither
- * allocates nor uses stdio, and it keeps errno as it found it.  Mapping calls
- * are made directly, not through the C library's names: those are wrapped by
- * the preload library to see what the *program* does.
+ * allocates nor uses stdio, and it keeps errno as it found it.  Calls are made
+ * directly, not through the C library's names: those are wrapped by the preload
+ * library to see what the *program* does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,18 +22,14 @@
 
 #include "base/assert.h"
 #include "base/bits.h"
+#include "os/arch/syscall.h"
 #include "os/os.h"
 
-/* Run a system call and turn its failure into -errno, errno untouched. */
-#define CALL(...)                                                              \
-	__extension__({                                                        \
-		int call_saved = errno;                                        \
-		long call_result = syscall(__VA_ARGS__);                       \
-		if (call_result == -1)                                         \
-			call_result = -errno;                                  \
-		errno = call_saved;                                            \
-		call_result;                                                   \
-	})
+/* Up to six arguments of any integer or pointer type; result or -errno. */
+#define CALL(...) CALL_PADDED(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+#define CALL_PADDED(nr, a, b, c, d, e, f, ...)                                 \
+	raw_syscall((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d),     \
+		    (long)(e), (long)(f))
 
 static bool is_error(long result)
 {
@@ -60,7 +56,7 @@ static int map_aligned(size_t len, size_t align, int prot, void **out)
 	long base = CALL(SYS_mmap, NULL, total, prot,
 			 MAP_PRIVATE | MAP_ANONYMOUS |
 				 (prot == PROT_NONE ? MAP_NORESERVE : 0),
-			 -1, 0L);
+			 -1, 0);
 	if (is_error(base))
 		return (int)base;
 
@@ -150,7 +146,7 @@ static int kernel_share(const char *path, size_t len, void **out)
 	long result = CALL(SYS_ftruncate, (int)fd, len);
 	if (!is_error(result))
 		result = CALL(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE,
-			      MAP_SHARED, (int)fd, 0L);
+			      MAP_SHARED, (int)fd, 0);
 	CALL(SYS_close, (int)fd);
 	if (is_error(result))
 		return (int)result;

@@ -129,6 +129,11 @@ bool lock_held(const struct lock *lock)
 	return load_relaxed(&lock->word) != 0;
 }
 
+bool lock_holds_any(void)
+{
+	return held_ranks != 0;
+}
+
 void lock_take_many(struct lock *const *locks, size_t nr)
 {
 	if (!nr)

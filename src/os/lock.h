@@ -45,6 +45,8 @@ bool lock_try(struct lock *lock);
 void lock_release(struct lock *lock);
 bool lock_held(const struct lock *lock); /* by anyone: for assertions */
 
+bool lock_holds_any(void); /* does this thread hold any lock of ours */
+
 /* All of @locks, an array of pointers, and back. */
 void lock_take_many(struct lock *const *locks, size_t nr);
 void lock_release_many(struct lock *const *locks, size_t nr);

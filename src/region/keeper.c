@@ -30,7 +30,7 @@ static void look_at_limit(struct store *store)
 	}
 	if (!store->options.keep_bytes)
 		store_relaxed(&store->cap_pages,
-			      (size_t)(tightest.limit / 4) >> PAGE_SHIFT);
+			      (size_t)(tightest.smallest / 4) >> PAGE_SHIFT);
 	uint64_t reserve =
 		tightest.limit / 100 * store->options.reserve_percent;
 	if (tightest.used + reserve > tightest.limit) {

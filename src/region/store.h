@@ -42,7 +42,7 @@ enum thp_policy {
 
 struct store_options {
 	uint64_t decay_ms;     /* kept memory older than this leaves; 0: at once */
-	size_t keep_bytes;     /* cap; 0: a quarter of the tightest limit */
+	size_t keep_bytes;     /* cap; 0: a quarter of the smallest limit */
 	size_t thread_bytes;   /* kept memory that is worth a helper thread */
 	size_t zero_max_bytes; /* largest kept span that is cleared, [S3] */
 	unsigned int reserve_percent; /* of the tightest limit, below: give back */

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program's own calls on mappings: noted where they touch a block of ours,
+ * and passed on exactly as they came.
+ *
+ * A kept block must carry nothing over from its last user.  So a block whose
+ * protection, locks, policy or advice the program changed is not kept, and a
+ * part that the program unmapped or replaced is no longer ours; see
+ * region/note.c.  The note comes before the call: afterwards the kernel may
+ * already have given the addresses to another thread.
+ *
+ * unshare and setns demand a process of one thread for some of what they do,
+ * so our helper is joined around them.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/arch/syscall.h"
+#include "os/os.h"
+#include "preload.h"
+#include "region/keeper.h"
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+/* Our own definitions, which headers would hide or declare otherwise. */
+int munmap(void *address, size_t len);
+long mbind(void *address, unsigned long len, int mode,
+	   const unsigned long *nodes, unsigned long max_node,
+	   unsigned int flags);
+int unshare(int flags);
+int setns(int fd, int type);
+
+/*
+ * The result of a raw call as the C library gives it.  The calls below have no
+ * more to them in the C library than the system call itself.
+ */
+static long finish(long result)
+{
+	if (result < 0 && result >= -4095) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
+}
+
+#define PASS_ON(nr, a, b, c, d, e, f)                                          \
+	finish(raw_syscall((nr), (long)(a), (long)(b), (long)(c), (long)(d),   \
+			   (long)(e), (long)(f)))
+
+static void note(const void *address, size_t len, enum store_note what)
+{
+	if (threshold == SIZE_MAX || !len)
+		return;
+	store_note(&store, address, len, what);
+}
+
+/* A call that the kernel will refuse changes nothing: no note. */
+static void note_hole(const void *address, size_t len)
+{
+	if ((uintptr_t)address % PAGE_SIZE == 0)
+		note(address, len, NOTE_HOLE);
+}
+
+/*
+ * Advice that leaves no trace on the mapping: it acts once, on the pages.
+ * Huge pages are asked for by us as well, for every block that can have them,
+ * so that asking again changes nothing, unless the user forbade them.
+ */
+static bool advice_leaves_no_trace(int advice)
+{
+	switch (advice) {
+	case MADV_NORMAL:
+	case MADV_WILLNEED:
+	case MADV_DONTNEED:
+	case MADV_FREE:
+	case MADV_REMOVE:
+	case MADV_COLD:
+	case MADV_PAGEOUT:
+	case 22: /* MADV_POPULATE_READ */
+	case 23: /* MADV_POPULATE_WRITE */
+	case 24: /* MADV_DONTNEED_LOCKED */
+	case 25: /* MADV_COLLAPSE */
+		return true;
+	case MADV_HUGEPAGE:
+		return store.options.thp != THP_NEVER;
+	default:
+		return false;
+	}
+}
+
+static void note_advice(const void *address, size_t len, int advice)
+{
+	if (!advice_leaves_no_trace(advice))
+		note(address, len, NOTE_TAINT);
+}
+
+static void note_remap(const void *old, size_t old_len, size_t new_len,
+		       int flags, const void *to)
+{
+	if (flags & MREMAP_FIXED)
+		note_hole(to, new_len);
+	if (flags & MREMAP_DONTUNMAP)
+		note(old, old_len, NOTE_TAINT);
+	else
+		note_hole(old, old_len);
+}
+
+static void note_lock_all(int flags)
+{
+	/* With MCL_FUTURE fresh memory is locked too: no difference to see. */
+	if (threshold != SIZE_MAX && !(flags & MCL_FUTURE))
+		store_note_all(&store);
+}
+
+static bool is_fixed(int flags)
+{
+	/* MAP_FIXED_NOREPLACE has a bit of its own and replaces nothing. */
+	return flags & MAP_FIXED;
+}
+
+EXPORT void *mmap(void *address, size_t len, int prot, int flags, int fd,
+		  off_t offset)
+{
+	if (is_fixed(flags))
+		note_hole(address, len);
+	return (void *)PASS_ON(SYS_mmap, address, len, prot, flags, fd, offset);
+}
+
+EXPORT void *mmap64(void *address, size_t len, int prot, int flags, int fd,
+		    off64_t offset)
+{
+	return mmap(address, len, prot, flags, fd, offset);
+}
+
+EXPORT int munmap(void *address, size_t len)
+{
+	note_hole(address, len);
+	return (int)PASS_ON(SYS_munmap, address, len, 0, 0, 0, 0);
+}
+
+EXPORT void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
+{
+	void *to = NULL;
+
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
+		va_list args;
+
+		va_start(args, flags);
+		to = va_arg(args, void *);
+		va_end(args);
+	}
+	note_remap(old, old_len, new_len, flags, to);
+	return (void *)PASS_ON(SYS_mremap, old, old_len, new_len, flags, to, 0);
+}
+
+EXPORT int mprotect(void *address, size_t len, int prot)
+{
+	note(address, len, NOTE_TAINT);
+	return (int)PASS_ON(SYS_mprotect, address, len, prot, 0, 0, 0);
+}
+
+EXPORT int madvise(void *address, size_t len, int advice)
+{
+	note_advice(address, len, advice);
+	return (int)PASS_ON(SYS_madvise, address, len, advice, 0, 0, 0);
+}
+
+EXPORT int mlock(const void *address, size_t len)
+{
+	note(address, len, NOTE_TAINT);
+	return (int)PASS_ON(SYS_mlock, address, len, 0, 0, 0, 0);
+}
+
+EXPORT int mlockall(int flags)
+{
+	note_lock_all(flags);
+	return (int)PASS_ON(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+}
+
+EXPORT long mbind(void *address, unsigned long len, int mode,
+		  const unsigned long *nodes, unsigned long max_node,
+		  unsigned int flags)
+{
+	note(address, len, NOTE_TAINT);
+	return PASS_ON(SYS_mbind, address, len, mode, nodes, max_node, flags);
+}
+
+/* Those with more to them in the C library than the call: passed on to it. */
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+EXPORT int mlock2(const void *address, size_t len, unsigned int flags)
+{
+	note(address, len, NOTE_TAINT);
+	return NEXT(mlock2)(address, len, flags);
+}
+
+EXPORT int pkey_mprotect(void *address, size_t len, int prot, int pkey)
+{
+	note(address, len, NOTE_TAINT);
+	return NEXT(pkey_mprotect)(address, len, prot, pkey);
+}
+
+EXPORT int posix_madvise(void *address, size_t len, int advice)
+{
+	note_advice(address, len, advice);
+	return NEXT(posix_madvise)(address, len, advice);
+}
+
+static int without_helper(long nr, long a, long b)
+{
+	int result;
+
+	if (threshold == SIZE_MAX)
+		return (int)PASS_ON(nr, a, b, 0, 0, 0, 0);
+	keeper_bar(&store);
+	result = (int)PASS_ON(nr, a, b, 0, 0, 0, 0);
+	keeper_unbar(&store);
+	return result;
+}
+
+EXPORT int unshare(int flags)
+{
+	return without_helper(SYS_unshare, flags, 0);
+}
+
+EXPORT int setns(int fd, int type)
+{
+	return without_helper(SYS_setns, fd, type);
+}
+
+/* The same calls by number.  Everything else jumps straight on. */
+static void note_by_number(long nr, long a, long b, long c, long d, long e)
+{
+	switch (nr) {
+	case SYS_mmap:
+		if (is_fixed((int)d))
+			note_hole((void *)a, (size_t)b);
+		break;
+	case SYS_munmap:
+		note_hole((void *)a, (size_t)b);
+		break;
+	case SYS_mremap:
+		note_remap((void *)a, (size_t)b, (size_t)c, (int)d, (void *)e);
+		break;
+	case SYS_madvise:
+		note_advice((void *)a, (size_t)b, (int)c);
+		break;
+	case SYS_mlockall:
+		note_lock_all((int)a);
+		break;
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+	case SYS_mlock:
+	case SYS_mlock2:
+	case SYS_mbind:
+		note((void *)a, (size_t)b, NOTE_TAINT);
+		break;
+	case SYS_prctl:
+		if (a == PR_SET_VMA)
+			note((void *)c, (size_t)d, NOTE_TAINT);
+		break;
+	default:
+		break;
+	}
+}
+
+/* syscall(3) by its registers: variadic arguments travel like named ones. */
+long quire_syscall(long nr, long a, long b, long c, long d, long e, long f)
+	__asm__("syscall");
+
+EXPORT long quire_syscall(long nr, long a, long b, long c, long d, long e,
+			  long f)
+{
+	static long (*next_syscall)(long, long, long, long, long, long, long);
+
+	if (nr == SYS_unshare || nr == SYS_setns)
+		return without_helper(nr, a, b);
+	note_by_number(nr, a, b, c, d, e);
+	if (!next_syscall) {
+		void *found = dlsym(RTLD_NEXT, "syscall");
+
+		memcpy(&next_syscall, &found, sizeof(found));
+	}
+	return next_syscall(nr, a, b, c, d, e, f);
+}
+
+/* PR_SET_VMA names a range: a name is state as well. */
+EXPORT int prctl(int option, ...)
+{
+	unsigned long arg[4];
+	va_list args;
+
+	va_start(args, option);
+	for (int i = 0; i < 4; i++)
+		arg[i] = va_arg(args, unsigned long);
+	va_end(args);
+	if (option == PR_SET_VMA)
+		note((void *)arg[1], arg[2], NOTE_TAINT);
+	return (int)PASS_ON(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3],
+			    0);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The preload library, seen from its own files.
+ *
+ *	malloc.c	the malloc family: big blocks to the store, the rest on
+ *	next.c		the malloc library behind us
+ *	mapping.c	what the program does to mappings, noted and passed on
+ *	settings.c	QUIRE_OPTIONS
+ *	start.c		start, fork, end
+ */
+#ifndef PRELOAD_PRELOAD_H
+#define PRELOAD_PRELOAD_H
+
+#include <malloc.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "region/store.h"
+
+#define EXPORT __attribute__((visibility("default")))
+/* On data that the small path reads: spares it the detour over the GOT. */
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/*
+ * The one store of the process, and the size from which blocks are its.
+ * threshold is SIZE_MAX until the store is open: then nothing is.
+ * const after init
+ */
+extern HIDDEN struct store store;
+extern HIDDEN size_t threshold;
+
+/*
+ * Find the next library and, once there is an environment to read the settings
+ * from, open the store.  Called by whatever comes first, a constructor of ours
+ * or an allocation; idempotent.
+ */
+void preload_start(void);
+
+/* After a big block was freed: now and then, tell the counters. */
+void preload_tell(void);
+
+#endif /* PRELOAD_PRELOAD_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Start, fork and end of the preload library.
+ *
+ * Start comes in two steps, because an allocation may come before anything
+ * else in the process: the next library is found at the first call, the store
+ * is opened as soon as there is an environment.  The rest (the record of the
+ * process, fork handlers) waits for our constructor.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "exit.h"
+#include "next.h"
+#include "preload.h"
+#include "settings.h"
+#include "sources.h"
+#include "stat/page.h"
+
+struct store store;
+size_t threshold = SIZE_MAX;
+
+static struct settings settings;
+static bool store_tried;
+
+static void fork_prepare(void)
+{
+	store_fork_prepare(&store);
+}
+
+static void fork_parent(void)
+{
+	store_fork_parent(&store);
+}
+
+static void fork_child(void)
+{
+	store_fork_child(&store);
+	stat_page_child();
+}
+
+static void open_store(void)
+{
+	if (store_tried || !environ)
+		return;
+	store_tried = true;
+	settings_read(&settings);
+	if (store_open(&store, &settings.store))
+		return;
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	threshold = settings.threshold;
+}
+
+void preload_start(void)
+{
+	int saved = errno;
+
+	next_find();
+	open_store();
+	errno = saved;
+}
+
+static void snapshot(uint64_t counter[QUIRE_NR_COUNTERS])
+{
+	store_snapshot(&store, counter);
+	counter[QUIRE_COUNTER_bootstrap_bytes] = next_bootstrap_bytes();
+}
+
+/* At the 1st, 2nd, 4th, 8th … free of a thread, and each 4096th. */
+void preload_tell(void)
+{
+	static __thread uint32_t frees
+		__attribute__((tls_model("initial-exec")));
+	uint64_t counter[QUIRE_NR_COUNTERS];
+
+	if (!settings.stat_dir[0])
+		return;
+	frees++;
+	if (!is_power_of_two(frees) && frees % 4096)
+		return;
+	snapshot(counter);
+	stat_page_publish(counter);
+}
+
+/*
+ * May come from a signal handler that interrupted us with a lock held: then the
+ * counters stay as last published.
+ */
+static void tell_end(void)
+{
+	uint64_t counter[QUIRE_NR_COUNTERS];
+
+	if (threshold == SIZE_MAX || lock_holds_any()) {
+		stat_page_end(NULL);
+		return;
+	}
+	snapshot(counter);
+	stat_page_end(counter);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	int saved = errno;
+
+	preload_start();
+	if (settings.stat_dir[0] &&
+	    !stat_page_open(settings.stat_dir, QUIRE_LOADED_PRELOAD)) {
+		note_sources((const void *)next.malloc);
+		exit_watch(tell_end);
+	}
+	errno = saved;
+}
+
+__attribute__((destructor)) static void stop(void)
+{
+	if (settings.stat_dir[0])
+		tell_end();
+}
