@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The prescription: the cheapest thing that gets the gain.
+ *
+ *   nothing < a setting of glibc < another malloc library < quire
+ *
+ * The fastest row sets the mark.  If it does not beat as-is beyond noise,
+ * nothing is prescribed.  Otherwise the cheapest row is taken that itself
+ * beats as-is beyond noise and is not shown to be more than 1 % slower than
+ * the fastest; among equally cheap ones the faster.  Rows that ended otherwise
+ * than as-is do not count, however fast they were.
+ *
+ * "Not memory": of the processor time of as-is, all but the faulting of pages
+ * that the program had before.  Their number comes from the recorder, their
+ * cost from a probe (machine.c); it is an estimate, and its parts are printed.
+ */
+#include "prescribe.h"
+#include "table.h"
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PRESCRIBE_SEED = 7,
+	PRESCRIBE_NOISY = 5,	/* percent */
+};
+
+static bool counts(const struct rows *rows, enum row_id id)
+{
+	return row_runs(rows, id) && !row_failed(rows, id) &&
+	       isfinite(rows->row[id].compared[METRIC_WALL].median);
+}
+
+static enum row_id fastest(const struct rows *rows)
+{
+	enum row_id best = ROW_AS_IS;
+	int i;
+
+	for (i = 0; i < NR_ROWS; i++)
+		if (counts(rows, (enum row_id)i) &&
+		    rows->row[i].compared[METRIC_WALL].median <
+			    rows->row[best].compared[METRIC_WALL].median)
+			best = (enum row_id)i;
+	return best;
+}
+
+/* Not shown to be more than 1 % slower than @best? */
+static bool is_as_good(const struct row *row, const struct row *best)
+{
+	struct interval i;
+
+	if (row == best)
+		return true;
+	statistics_ratio(row->samples[METRIC_WALL], row->nr,
+			 best->samples[METRIC_WALL], best->nr, PRESCRIBE_SEED,
+			 &i);
+	return i.low <= 1.01;
+}
+
+static enum row_id choose(const struct rows *rows, enum row_id best)
+{
+	enum row_id choice = best;
+	int i;
+
+	if (rows->row[best].compared[METRIC_WALL].verdict != VERDICT_LESS)
+		return ROW_AS_IS;
+	for (i = ROW_AS_IS + 1; i < NR_ROWS; i++) {
+		const struct row *row = &rows->row[i];
+		const struct row *now = &rows->row[choice];
+
+		if (!counts(rows, (enum row_id)i) ||
+		    row->compared[METRIC_WALL].verdict != VERDICT_LESS ||
+		    !is_as_good(row, &rows->row[best]))
+			continue;
+		if (row->price < now->price ||
+		    (row->price == now->price &&
+		     row->compared[METRIC_WALL].median <
+			     now->compared[METRIC_WALL].median))
+			choice = (enum row_id)i;
+	}
+	return choice;
+}
+
+/* Seconds that as-is spends on buying pages again; NAN: not known. */
+static double refault_seconds(const struct rows *rows,
+			      const struct recording *rec, double fault_ns)
+{
+	double system =
+		rows->row[ROW_AS_IS].compared[METRIC_SYSTEM].median;
+
+	if (!rec->known || fault_ns <= 0 || !isfinite(system))
+		return NAN;
+	return fmin(system, (double)rec->refaulted_pages * fault_ns * 1e-9);
+}
+
+void prescribe(const struct rows *rows, const struct recording *recording,
+	       double fault_ns, struct prescription *out)
+{
+	const struct comparison *as_is = rows->row[ROW_AS_IS].compared;
+	double again = refault_seconds(rows, recording, fault_ns);
+	double system = as_is[METRIC_SYSTEM].median;
+	double all = as_is[METRIC_USER].median + system;
+
+	out->best = fastest(rows);
+	out->choice = choose(rows, out->best);
+	out->noise = fmax(fabs(as_is[METRIC_WALL].against.low - 1),
+			  fabs(as_is[METRIC_WALL].against.high - 1));
+	out->refault = system > 0 ? again / system : again * 0;
+	out->not_memory = all > 0 ? 1 - again / all : NAN;
+}
+
+char *prescribe_line(const struct prescription *p,
+		     const struct prescribe_view *view)
+{
+	const struct row *row = &view->rows->row[p->choice];
+	char *cmd = command_text(view->command);
+	char *line = NULL;
+
+	switch (row->price) {
+	case PRICE_NOTHING:
+		line = xstrdup(cmd);
+		break;
+	case PRICE_SETTING:
+		line = xasprintf("GLIBC_TUNABLES=%s %s", row->tunables, cmd);
+		break;
+	case PRICE_LIBRARY:
+		line = xasprintf("LD_PRELOAD=%s %s", row->library, cmd);
+		break;
+	case PRICE_QUIRE:
+		line = xasprintf("quire run -- %s", cmd);
+		break;
+	}
+	free(cmd);
+	return line;
+}
+
+/* "830 blocks of 96 MiB; 62 % of system time …; site: …" */
+static void print_seen(const struct prescription *p,
+		       const struct prescribe_view *view, FILE *f)
+{
+	const struct recording *rec = view->recording;
+
+	if (!rec->known)
+		return;
+	if (!rec->blocks) {
+		fprintf(f, "seen: no block of %s or more\n",
+			spell_bytes((double)rec->threshold).s);
+		return;
+	}
+	fprintf(f, "seen: %s blocks of %s",
+		spell_count((double)rec->class_blocks).s,
+		spell_bytes((double)rec->class_size).s);
+	if (rec->blocks > rec->class_blocks)
+		fprintf(f, " (of %s big blocks)",
+			spell_count((double)rec->blocks).s);
+	if (isfinite(p->refault))
+		fprintf(f, "; %.0f %% of system time is faulting them again",
+			100 * p->refault);
+	if (rec->site[0] && rec->class_refaulted)
+		fprintf(f, "; site: %s", rec->site);
+	fputc('\n', f);
+}
+
+static void print_memory(const char *what, const struct row *row,
+			 const struct row *as_is, enum metric metric, FILE *f)
+{
+	double now = row->compared[metric].median;
+	double before = as_is->compared[metric].median;
+
+	if (isfinite(now) && isfinite(before))
+		fprintf(f, "%s %s (as it is: %s)", what, spell_bytes(now).s,
+			spell_bytes(before).s);
+}
+
+static void print_costs(const struct row *row, const struct row *as_is, FILE *f)
+{
+	fputs("  costs:  ", f);
+	print_memory("peak", row, as_is, METRIC_PEAK_RSS, f);
+	print_memory(", at the end", row, as_is, METRIC_END_RSS, f);
+	if (row->id == ROW_ENV)
+		fputs("; gives nothing back while it runs", f);
+	fputc('\n', f);
+}
+
+static void print_only_quire(const struct prescribe_view *view, FILE *f)
+{
+	const struct row *quire = &view->rows->row[ROW_QUIRE];
+
+	if (!counts(view->rows, ROW_QUIRE))
+		return;
+	fprintf(f, "  quire (%.3f) adds: unused memory goes back after the decay time and before\n"
+		   "          a memory limit is reached, for all threads, on top of any malloc\n",
+		quire->compared[METRIC_WALL].against.ratio);
+}
+
+static void print_choice(const struct prescription *p,
+			 const struct prescribe_view *view, FILE *f)
+{
+	const struct row *row = &view->rows->row[p->choice];
+	const struct row *best = &view->rows->row[p->best];
+	char *line = prescribe_line(p, view);
+	char gain[64];
+
+	table_verdict(&row->compared[METRIC_WALL], gain, sizeof(gain));
+	fprintf(f, "prescription: %s, %s wall time", row->name, gain);
+	if (row != best)
+		fprintf(f, "; %s is no better beyond noise (%.3f against %.3f)",
+			best->name,
+			best->compared[METRIC_WALL].against.ratio,
+			row->compared[METRIC_WALL].against.ratio);
+	fprintf(f, "\n  paste:  %s\n", line);
+	print_costs(row, &view->rows->row[ROW_AS_IS], f);
+	if (p->choice != ROW_QUIRE)
+		print_only_quire(view, f);
+	free(line);
+}
+
+static void print_nothing(const struct prescription *p,
+			  const struct prescribe_view *view, FILE *f)
+{
+	const struct recording *rec = view->recording;
+	const struct comparison *c = view->rows->row[ROW_AS_IS].compared;
+
+	fputs("prescription: nothing to gain here", f);
+	if (!isfinite(p->not_memory)) {
+		fputs("\n", f);
+		return;
+	}
+	fprintf(f, ": %.1f %% of the time is not memory at all\n",
+		100 * p->not_memory);
+	fprintf(f, "  (processor time %s, %s of it system; %s pages bought again at %.2f us each,\n"
+		   "   the cost of a page measured here before the runs)\n",
+		spell_seconds(c[METRIC_USER].median + c[METRIC_SYSTEM].median).s,
+		spell_seconds(c[METRIC_SYSTEM].median).s,
+		spell_count((double)rec->refaulted_pages).s,
+		view->fault_ns * 1e-3);
+}
+
+void prescribe_print(const struct prescription *p,
+		     const struct prescribe_view *view, FILE *f)
+{
+	const struct comparison *wall =
+		&view->rows->row[ROW_AS_IS].compared[METRIC_WALL];
+
+	print_seen(p, view, f);
+	if (wall->verdict == VERDICT_UNKNOWN)
+		fprintf(f, "prescription: none, too few runs to tell (-n %d at least)\n",
+			STATISTICS_LEAST);
+	else if (p->choice == ROW_AS_IS)
+		print_nothing(p, view, f);
+	else
+		print_choice(p, view, f);
+	if (100 * p->noise > PRESCRIBE_NOISY)
+		fprintf(f, "noisy: as-is differs from itself by up to ±%.0f %%; a quieter machine or more "
+			   "runs (-n) would tell more\n",
+			100 * p->noise);
+}
