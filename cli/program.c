@@ -243,8 +243,7 @@ const char *program_reason(const struct program *p)
 		[PROGRAM_MUSL] = "it uses musl, and the library is made for glibc",
 		[PROGRAM_OTHER_LIBC] = "its C library is not glibc",
 		[PROGRAM_OTHER_MACHINE] = "it is for another architecture (or 32-bit)",
-		[PROGRAM_PRIVILEGED] = "it is set-uid, set-gid or has file capabilities: "
-				       "the loader ignores preloads",
+		[PROGRAM_PRIVILEGED] = "it is set-uid, set-gid or has file capabilities",
 		[PROGRAM_OWN_MALLOC] = "it brings its own malloc in the executable",
 	};
 

@@ -152,10 +152,11 @@ static int finish(const struct run *run, const struct child_result *child)
 		say("%s", reason);
 	if (reason && run->strict)
 		code = CLI_OWN;
-	free(reason);
 	if (!run->quiet)
-		run_report_text(&t, child);
-	if (run->verbose)
+		run_report_text(&t, child,
+				!reason || t.counter[QUIRE_COUNTER_span_alloc]);
+	free(reason);
+	if (run->verbose && t.nr)
 		run_report_counters(&t);
 	if (RESULT_AVAILABLE && run->out && write_result(run, &t, child))
 		code = CLI_OWN;

@@ -121,19 +121,25 @@ static void say_refusals(const uint64_t *c)
 		    spell_count((double)misuse).s);
 }
 
-void run_report_text(const struct tally *t, const struct child_result *child)
+static void say_memory(const struct tally *t)
 {
-	const uint64_t *c = t->counter;
-
-	if (t->nr) {
-		say_blocks(c);
-		say_given_back(c);
-		say_refusals(c);
+	if (t->rss_peak)
 		say("%u process%s; peak %s resident, %s kept; %s resident at the end",
 		    t->nr, t->nr == 1 ? "" : "es",
 		    spell_bytes((double)t->rss_peak).s,
-		    spell_bytes((double)c[QUIRE_COUNTER_bytes_kept_peak]).s,
+		    spell_bytes((double)t->counter
+					[QUIRE_COUNTER_bytes_kept_peak]).s,
 		    spell_bytes((double)t->rss_end).s);
+}
+
+void run_report_text(const struct tally *t, const struct child_result *child,
+		     bool served)
+{
+	if (served) {
+		say_blocks(t->counter);
+		say_given_back(t->counter);
+		say_refusals(t->counter);
+		say_memory(t);
 	}
 	say("%s wall, %s user, %s system; %s page faults",
 	    spell_seconds((double)(child->end_ns - child->start_ns) * 1e-9).s,

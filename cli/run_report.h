@@ -18,8 +18,12 @@
 char *run_report_reason(const struct tally *t, const struct child_result *child,
 			const struct program *program);
 
-/* run_report_text - at most eight lines on stderr */
-void run_report_text(const struct tally *t, const struct child_result *child);
+/*
+ * run_report_text - at most eight lines on stderr
+ * @served: false leaves out what only quire could have done
+ */
+void run_report_text(const struct tally *t, const struct child_result *child,
+		     bool served);
 
 /* run_report_counters - every counter that is not 0, on stderr */
 void run_report_counters(const struct tally *t);
