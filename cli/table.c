@@ -58,8 +58,11 @@ static struct spelled compact_seconds(double s)
 {
 	struct spelled out;
 
-	snprintf(out.s, sizeof(out.s), "%.*f",
-		 s < 10 ? 3 : s < 100 ? 2 : s < 1000 ? 1 : 0, s);
+	if (s >= 99999)
+		snprintf(out.s, sizeof(out.s), "%.0fk", s / 1e3);
+	else
+		snprintf(out.s, sizeof(out.s), "%.*f",
+			 s < 10 ? 3 : s < 100 ? 2 : s < 1000 ? 1 : 0, s);
 	return out;
 }
 
@@ -81,8 +84,11 @@ static struct spelled compact_ms(double s)
 {
 	struct spelled out;
 
-	snprintf(out.s, sizeof(out.s), "%.*f", s < 0.01 ? 2 : s < 0.1 ? 1 : 0,
-		 s * 1e3);
+	if (s >= 99)
+		snprintf(out.s, sizeof(out.s), "%.0fs", s);
+	else
+		snprintf(out.s, sizeof(out.s), "%.*f",
+			 s < 0.01 ? 2 : s < 0.1 ? 1 : 0, s * 1e3);
 	return out;
 }
 
@@ -262,8 +268,8 @@ void table_print(const struct rows *rows, FILE *f)
 		if (row_runs(rows, (enum row_id)i))
 			put_row(f, &rows->row[i], colour);
 	put_idle(f, rows, colour);
-	fputs("user and system in s, resident memory in bytes, exit in ms; "
-	      "+ more, - less than as-is beyond noise\n",
+	fputs("user, system in s; exit in ms; peak and at end: resident memory; "
+	      "+ more, - less beyond noise\n",
 	      f);
 }
 
