@@ -12,6 +12,8 @@
  * unshare and setns demand a process of one thread for some of what they do,
  * so our helper is joined around them.
  */
+/* We define mmap and mmap64 both; with this macro one would become the other. */
+#undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
