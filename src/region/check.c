@@ -27,10 +27,10 @@ static struct span *next_span(struct store *store, size_t *page)
 static void check_span(struct store *store, const struct span *span)
 {
 	ASSERT(span->nr_pages);
-	ASSERT(span->shard < store->nr_shards);
+	ASSERT(span_shard(span) < store->nr_shards);
 	ASSERT(pagemap_at(&store->common.map, span_end(span) - 1) == span);
-	ASSERT(span->state != SPAN_UNUSED);
-	ASSERT(!(span->state == SPAN_KEPT && span->flags));
+	ASSERT(span_state(span) != SPAN_UNUSED);
+	ASSERT(!(span_state(span) == SPAN_KEPT && span->flags));
 }
 
 static void check_sums(struct store *store)
@@ -40,8 +40,10 @@ static void check_sums(struct store *store)
 
 	while ((span = next_span(store, &page))) {
 		check_span(store, span);
-		kept += span->state == SPAN_KEPT ? span->nr_pages : 0;
-		live += span->state == SPAN_LIVE ? span->nr_pages : 0;
+		if (span_state(span) == SPAN_KEPT)
+			kept += span->nr_pages;
+		else if (span_state(span) == SPAN_LIVE)
+			live += span->nr_pages;
 	}
 	ASSERT(kept == store_kept_pages(store));
 	ASSERT(live == store_live_pages(store));
@@ -87,7 +89,7 @@ void store_close(struct store *store)
 	keeper_bar(store);
 	leave_all(store, QUIRE_COUNTER_bytes_direct);
 	while ((span = next_span(store, &page))) {
-		span->state = SPAN_LEAVING;
+		span_set(span, span_shard(span), SPAN_LEAVING);
 		leave(store, span, QUIRE_COUNTER_bytes_direct);
 	}
 	pagemap_close(&store->common.map);

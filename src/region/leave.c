@@ -60,7 +60,7 @@ void leave(struct store *store, struct span *span, enum quire_counter reason)
 {
 	size_t bytes = span->nr_pages << PAGE_SHIFT;
 
-	ASSERT(span->state == SPAN_LEAVING);
+	ASSERT(span_state(span) == SPAN_LEAVING);
 	lock_take(&store->leave_lock);
 	pagemap_unmark(&store->common.map, span);
 	STEP("leave: unmarked, still mapped");

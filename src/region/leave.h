@@ -33,6 +33,12 @@ void leave_room_for(struct store *store, size_t nr_pages);
 size_t store_kept_pages(const struct store *store);
 size_t store_live_pages(const struct store *store);
 
+static inline struct shard *shard_of(struct store *store,
+				     const struct span *span)
+{
+	return &store->shards[span_shard(span)];
+}
+
 static inline void store_count(struct store *store, enum quire_counter which,
 			       uint64_t by)
 {

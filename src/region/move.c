@@ -9,6 +9,24 @@
 #include "os/os.h"
 #include "region/leave.h"
 
+/* New bounds, LIVE, where whoever looks under the lock sees all of it. */
+static void settle(struct store *store, struct shard *shard, struct span *span,
+		   void *at, size_t nr_pages)
+{
+	size_t counted = span_state(span) == SPAN_LIVE ? span->nr_pages : 0;
+	size_t bought = nr_pages - span->nr_pages;
+
+	store_count(store, QUIRE_COUNTER_bytes_mapped, bought << PAGE_SHIFT);
+	lock_take(&shard->lock);
+	span->page = address_page(at);
+	span->nr_pages = nr_pages;
+	span_set(span, shard->index, SPAN_LIVE);
+	pagemap_mark(&store->common.map, span);
+	store_relaxed(&shard->live_pages,
+		      shard->live_pages + nr_pages - counted);
+	lock_release(&shard->lock);
+}
+
 /*
  * Move @span, which only the caller can reach, to @to.  Unmarked while it has
  * no sure address [S2]; the leave lock keeps fork out meanwhile [S4].
@@ -16,25 +34,22 @@
 static int move_to(struct store *store, struct span *span, void *to,
 		   size_t nr_pages)
 {
-	struct pagemap *map = &store->common.map;
 	int error;
 
 	lock_take(&store->leave_lock);
-	pagemap_unmark(map, span);
+	pagemap_unmark(&store->common.map, span);
 	STEP("move: unmarked, not moved");
 	error = os->move(page_address(span->page), span->nr_pages << PAGE_SHIFT,
 			 to, nr_pages << PAGE_SHIFT);
-	if (!error) {
-		store_count(store, QUIRE_COUNTER_bytes_mapped,
-			    (nr_pages - span->nr_pages) << PAGE_SHIFT);
-		span->page = address_page(to);
-		span->nr_pages = nr_pages;
-	}
-	pagemap_mark(map, span);
+	if (error)
+		pagemap_mark(&store->common.map, span);
+	else
+		settle(store, shard_of(store, span), span, to, nr_pages);
 	lock_release(&store->leave_lock);
 	return error;
 }
 
+/* Afterwards @span is LIVE; on failure it is as it was. */
 static int move_span(struct store *store, struct span *span, size_t nr_pages,
 		     size_t align_pages)
 {
@@ -62,17 +77,7 @@ static int move_span(struct store *store, struct span *span, size_t nr_pages,
 
 int move_live(struct store *store, struct span *span, size_t nr_pages)
 {
-	struct shard *shard = &store->shards[load_relaxed(&span->shard)];
-	size_t before = span->nr_pages;
-	int error = move_span(store, span, nr_pages + nr_pages / 8, 1);
-
-	if (error)
-		return error;
-	lock_take(&shard->lock);
-	store_relaxed(&shard->live_pages,
-		      shard->live_pages + span->nr_pages - before);
-	lock_release(&shard->lock);
-	return 0;
+	return move_span(store, span, nr_pages + nr_pages / 8, 1);
 }
 
 static struct span *detach_largest(struct shard *shard, size_t at_least)
@@ -93,7 +98,7 @@ static struct span *detach_largest(struct shard *shard, size_t at_least)
 static void put_back(struct shard *shard, struct span *span)
 {
 	lock_take(&shard->lock);
-	span->state = SPAN_LIVE;
+	span_set(span, shard->index, SPAN_LIVE);
 	store_relaxed(&shard->live_pages, shard->live_pages + span->nr_pages);
 	shard_keep(shard, span, (uint32_t)os->now_ms());
 	lock_release(&shard->lock);
@@ -115,8 +120,6 @@ struct span *grow_kept(struct store *store, struct shard *shard,
 		return NULL;
 	}
 	lock_take(&shard->lock);
-	span->state = SPAN_LIVE;
-	store_relaxed(&shard->live_pages, shard->live_pages + span->nr_pages);
 	shard->count[QUIRE_COUNTER_span_alloc]++;
 	shard->count[QUIRE_COUNTER_span_grown]++;
 	shard->count[QUIRE_COUNTER_bytes_reused] += before << PAGE_SHIFT;

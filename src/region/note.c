@@ -47,16 +47,17 @@ static bool touches(const struct span *span, const struct range *range)
 static void note_span(struct store *store, struct span *span,
 		      const struct range *range, enum store_note what)
 {
-	unsigned int index = load_relaxed(&span->shard);
-	struct shard *shard = &store->shards[index];
+	struct shard *shard = shard_of(store, span);
 	struct span *leaving = NULL;
+	bool kept;
 
 	lock_take(&shard->lock);
-	if (load_relaxed(&span->shard) == index && touches(span, range) &&
-	    (span->state == SPAN_LIVE || span->state == SPAN_KEPT)) {
+	kept = span_is(span, shard->index, SPAN_KEPT);
+	if ((kept || span_is(span, shard->index, SPAN_LIVE)) &&
+	    touches(span, range)) {
 		if (what == NOTE_HOLE)
 			add_hole_locked(store, span, range);
-		if (span->state == SPAN_KEPT) {
+		if (kept) {
 			shard_detach(shard, span);
 			leaving = span;
 		} else if (what == NOTE_HOLE) {

@@ -116,10 +116,8 @@ struct span *pagemap_covering(const struct pagemap *map, size_t page)
 	for (size_t at = page;; at--) {
 		struct span *span = pagemap_at(map, at);
 
-		if (span)
-			return page - span->page < span->nr_pages ? span : NULL;
-		if (at == stop)
-			return NULL;
+		if (span || at == stop)
+			return span;
 	}
 }
 

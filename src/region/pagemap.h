@@ -13,7 +13,7 @@
  *	entries, and marking a large span costs one store per 2 MiB.
  *
  * Marks are written by whoever holds the span's shard lock (or owns it alone:
- * LEAVING, not yet LIVE).  Lookups take no lock: for the head of a block that
+ * LEAVING, or being moved).  Lookups take no lock: for the head of a block that
  * the caller owns the answer is stable; every other answer is a hint that must
  * be re-checked under the lock of the shard it names.
  */
@@ -63,7 +63,10 @@ static inline struct span *pagemap_at(const struct pagemap *map, size_t page)
 	return load_acquire(&leaf[page & (LEAF_PAGES - 1)]);
 }
 
-/* The span that covers @page, by [M1]; a hint. */
+/*
+ * The only span that can cover @page, by [M1], or NULL.  A hint: whether it does
+ * is to be checked under the lock of its shard.
+ */
 struct span *pagemap_covering(const struct pagemap *map, size_t page);
 
 /*

@@ -37,7 +37,7 @@ static void sub_kept(struct shard *shard, size_t nr_pages)
 
 static void unlink_kept(struct shard *shard, struct span *span)
 {
-	ASSERT(span->state == SPAN_KEPT && span->shard == shard->index);
+	ASSERT(span_is(span, shard->index, SPAN_KEPT));
 	span_tree_remove(&shard->by_size, span);
 	list_remove(&span->by_age);
 	sub_kept(shard, span->nr_pages);
@@ -47,7 +47,7 @@ static void unlink_kept(struct shard *shard, struct span *span)
 static void link_kept(struct shard *shard, struct span *span,
 		      struct list *place)
 {
-	span->state = SPAN_KEPT;
+	span_set(span, shard->index, SPAN_KEPT);
 	span_tree_insert(&shard->by_size, span);
 	list_add_tail(place, &span->by_age);
 	add_kept(shard, span->nr_pages);
@@ -66,11 +66,10 @@ static struct span *carve(struct shard *shard, const struct span *from,
 		return NULL;
 	part->page = page;
 	part->nr_pages = nr_pages;
-	part->state = from->state;
 	part->flags = from->flags;
 	part->holes = NULL;
 	part->kept_since_ms = from->kept_since_ms;
-	store_relaxed(&part->shard, shard->index);
+	span_set(part, shard->index, span_state(from));
 	return part;
 }
 
@@ -141,10 +140,8 @@ static struct span *kept_neighbour(struct shard *shard, size_t page)
 {
 	struct span *span = pagemap_at(&shard->common->map, page);
 
-	/* [N3]: once it names our shard under our lock, it stays so. */
-	if (!span || load_relaxed(&span->shard) != shard->index)
-		return NULL;
-	return span->state == SPAN_KEPT ? span : NULL;
+	/* The entry may be out of date, [N3] is not. */
+	return span && span_is(span, shard->index, SPAN_KEPT) ? span : NULL;
 }
 
 static bool older(const struct span *a, const struct span *b)
@@ -191,7 +188,7 @@ static void link_merged(struct shard *shard, struct span *span,
 
 void shard_keep(struct shard *shard, struct span *span, uint32_t now_ms)
 {
-	ASSERT(span->state == SPAN_LIVE && span->shard == shard->index);
+	ASSERT(span_is(span, shard->index, SPAN_LIVE));
 	store_relaxed(&shard->live_pages, shard->live_pages - span->nr_pages);
 	span->kept_since_ms = now_ms;
 	link_merged(shard, span, &shard->by_age);
@@ -200,7 +197,7 @@ void shard_keep(struct shard *shard, struct span *span, uint32_t now_ms)
 void shard_detach(struct shard *shard, struct span *span)
 {
 	unlink_kept(shard, span);
-	span->state = SPAN_LEAVING;
+	span_set(span, shard->index, SPAN_LEAVING);
 }
 
 struct span *shard_oldest(struct shard *shard)
@@ -212,7 +209,7 @@ struct span *shard_oldest(struct shard *shard)
 
 static void become_live(struct shard *shard, struct span *span)
 {
-	span->state = SPAN_LIVE;
+	span_set(span, shard->index, SPAN_LIVE);
 	store_relaxed(&shard->live_pages, shard->live_pages + span->nr_pages);
 }
 
@@ -333,7 +330,7 @@ static void check_marks(struct shard *shard, const struct span *span)
 
 static void check_kept(struct shard *shard, const struct span *span)
 {
-	ASSERT(span->state == SPAN_KEPT && span->shard == shard->index);
+	ASSERT(span_is(span, shard->index, SPAN_KEPT));
 	ASSERT(span->nr_pages && !span->holes && !span->flags);
 	ASSERT(!kept_neighbour(shard, span->page - 1));
 	ASSERT(!kept_neighbour(shard, span_end(span)));

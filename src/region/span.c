@@ -121,11 +121,14 @@ size_t span_tree_check(const struct span *root)
 
 struct pool_chunk {
 	struct pool_chunk *next;
-	struct span spans[];
+	struct span spans[] __attribute__((aligned(64)));
 };
 
 #define CHUNK_SPANS                                                            \
 	((CHUNK_BYTES - sizeof(struct pool_chunk)) / sizeof(struct span))
+
+_Static_assert(offsetof(struct pool_chunk, spans) % sizeof(struct span) == 0,
+	       "a span descriptor lies in one cache line");
 
 void span_pool_open(struct span_pool *pool)
 {
@@ -189,7 +192,7 @@ struct span *span_pool_get(struct span_pool *pool)
 
 void span_pool_put(struct span_pool *pool, struct span *span)
 {
-	span->state = SPAN_UNUSED;
+	span_set(span, 0, SPAN_UNUSED);
 	span->holes = NULL;
 	lock_take(&pool->lock);
 	list_add(&pool->spare, &span->by_age);

@@ -14,8 +14,10 @@
  *
  * [N1] a KEPT or LIVE span is marked in the page map, and nothing else is.
  * [N2] KEPT spans of one shard never touch each other (they are merged).
- * [N3] the shard of a span changes only under the lock of the shard that it
- *	leaves, and never while it is KEPT.
+ * [N3] a span comes to a shard as LIVE, and leaves the states LIVE and KEPT of a
+ *	shard only under that shard's lock.  Shard and state are one word, so
+ *	whoever holds a shard's lock and reads "KEPT here" or "LIVE here" can
+ *	rely on it, however stale the pointer was.
  */
 #ifndef REGION_SPAN_H
 #define REGION_SPAN_H
@@ -24,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/list.h"
 #include "os/lock.h"
 
@@ -55,10 +58,40 @@ struct span {
 	struct list by_age;	/* KEPT: oldest first; UNUSED: spare list */
 	struct hole *holes;
 	uint32_t kept_since_ms; /* wraps after 49 days: compare differences */
-	uint16_t shard;		/* atomic, see [N3] */
-	uint8_t state;
+	uint16_t home;		/* atomic: shard and state, see [N3] */
 	uint8_t flags;
 };
+
+#define HOME_STATE_BITS 4
+
+static inline uint16_t home_of(unsigned int shard, enum span_state state)
+{
+	return (uint16_t)(shard << HOME_STATE_BITS | state);
+}
+
+/* Hints, unless the caller owns the span or holds its shard's lock. */
+static inline unsigned int span_shard(const struct span *span)
+{
+	return load_relaxed(&span->home) >> HOME_STATE_BITS;
+}
+
+static inline enum span_state span_state(const struct span *span)
+{
+	return load_relaxed(&span->home) & ((1u << HOME_STATE_BITS) - 1);
+}
+
+/* Pairs with the release in span_set: bounds are seen with their home. */
+static inline bool span_is(const struct span *span, unsigned int shard,
+			   enum span_state state)
+{
+	return load_acquire(&span->home) == home_of(shard, state);
+}
+
+static inline void span_set(struct span *span, unsigned int shard,
+			    enum span_state state)
+{
+	store_release(&span->home, home_of(shard, state));
+}
 
 static inline void *page_address(size_t page)
 {

@@ -121,7 +121,7 @@ static struct span *take_from(struct shard *victim, struct shard *shard,
 	if (span) {
 		store_relaxed(&victim->live_pages,
 			      victim->live_pages - span->nr_pages);
-		store_relaxed(&span->shard, shard->index);
+		span_set(span, shard->index, SPAN_LIVE);
 	}
 	lock_release(&victim->lock);
 	if (span)
@@ -182,14 +182,13 @@ static struct span *register_fresh(struct store *store, struct shard *shard,
 	span->nr_pages = nr_pages;
 	span->flags = 0;
 	span->holes = NULL;
-	span->state = SPAN_LIVE;
-	store_relaxed(&span->shard, shard->index);
 	if (pagemap_prepare(&store->common.map, span->page, nr_pages)) {
 		span_pool_put(&store->common.pool, span);
 		return NULL;
 	}
-	pagemap_mark(&store->common.map, span);
 	lock_take(&shard->lock);
+	span_set(span, shard->index, SPAN_LIVE);
+	pagemap_mark(&store->common.map, span);
 	store_relaxed(&shard->live_pages, shard->live_pages + nr_pages);
 	shard->count[QUIRE_COUNTER_span_alloc]++;
 	shard->count[QUIRE_COUNTER_span_fresh]++;
@@ -273,20 +272,33 @@ static struct span *head_at(const struct store *store, const void *address)
 	return span && span->page == page ? span : NULL;
 }
 
+/*
+ * Which kind of misuse, if it is one: the address may well be another
+ * library's, so nothing is said that was not seen under the lock.
+ */
 static __attribute__((cold, noinline)) int
 misuse(struct store *store, const void *address)
 {
-	struct span *span =
-		pagemap_covering(&store->common.map, address_page(address));
+	size_t page = address_page(address);
+	struct span *span = pagemap_covering(&store->common.map, page);
+	struct shard *shard;
+	bool live, kept, covers;
 
 	if (!span)
 		return -ENOENT;
-	if (span->state == SPAN_LIVE) {
-		store_count(store, QUIRE_COUNTER_free_foreign, 1);
-		return -EINVAL;
-	}
-	store_count(store, QUIRE_COUNTER_free_twice, 1);
-	return -EALREADY;
+	shard = shard_of(store, span);
+	lock_take(&shard->lock);
+	live = span_is(span, shard->index, SPAN_LIVE);
+	kept = span_is(span, shard->index, SPAN_KEPT);
+	covers = (live || kept) && page - span->page < span->nr_pages;
+	lock_release(&shard->lock);
+	if (!covers)
+		return -ENOENT;
+	store_count(store,
+		    live ? QUIRE_COUNTER_free_foreign
+			 : QUIRE_COUNTER_free_twice,
+		    1);
+	return live ? -EINVAL : -EALREADY;
 }
 
 static bool may_be_kept(const struct store *store, const struct span *span)
@@ -306,7 +318,7 @@ static bool retire_locked(struct store *store, struct shard *shard,
 		return true;
 	}
 	store_relaxed(&shard->live_pages, shard->live_pages - span->nr_pages);
-	span->state = SPAN_LEAVING;
+	span_set(span, shard->index, SPAN_LEAVING);
 	return false;
 }
 
@@ -316,11 +328,11 @@ int store_free(struct store *store, void *address)
 
 	if (unlikely(!span))
 		return misuse(store, address);
-	struct shard *shard = &store->shards[load_relaxed(&span->shard)];
+	struct shard *shard = shard_of(store, span);
 	uint64_t now_ms = os->now_ms();
 
 	lock_take(&shard->lock);
-	if (unlikely(span->state != SPAN_LIVE ||
+	if (unlikely(!span_is(span, shard->index, SPAN_LIVE) ||
 		     span->page != address_page(address))) {
 		lock_release(&shard->lock);
 		return misuse(store, address);
@@ -340,15 +352,16 @@ size_t store_usable(const struct store *store, const void *address)
 {
 	const struct span *span = head_at(store, address);
 
-	return span && span->state == SPAN_LIVE ? span->nr_pages << PAGE_SHIFT
-						: 0;
+	return span && span_state(span) == SPAN_LIVE
+		       ? span->nr_pages << PAGE_SHIFT
+		       : 0;
 }
 
 /* Resize */
 
 static void shrink(struct store *store, struct span *span, size_t nr_pages)
 {
-	struct shard *shard = &store->shards[load_relaxed(&span->shard)];
+	struct shard *shard = shard_of(store, span);
 	struct span *rest = NULL;
 	uint64_t now_ms = os->now_ms();
 	bool kept = true;
@@ -367,7 +380,7 @@ static void shrink(struct store *store, struct span *span, size_t nr_pages)
 static bool grow_in_place(struct store *store, struct span *span,
 			  size_t nr_pages)
 {
-	struct shard *shard = &store->shards[load_relaxed(&span->shard)];
+	struct shard *shard = shard_of(store, span);
 	bool grown;
 
 	lock_take(&shard->lock);
@@ -411,7 +424,7 @@ void *store_resize(struct store *store, void *address, size_t bytes)
 	struct span *span = head_at(store, address);
 	struct span_request want;
 
-	if (!span || span->state != SPAN_LIVE ||
+	if (!span || span_state(span) != SPAN_LIVE ||
 	    !request_from(bytes, PAGE_SIZE, &want))
 		return NULL;
 	if (want.nr_pages > span->nr_pages)
