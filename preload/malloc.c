@@ -190,18 +190,15 @@ static size_t our_size(void *block)
 
 EXPORT void free_sized(void *block, size_t size)
 {
-	if (!our_size(block) && next.free_sized)
-		next.free_sized(block, size);
-	else
-		free(block);
+	(void)size;
+	free(block);
 }
 
 EXPORT void free_aligned_sized(void *block, size_t align, size_t size)
 {
-	if (!our_size(block) && next.free_aligned_sized)
-		next.free_aligned_sized(block, align, size);
-	else
-		free(block);
+	(void)align;
+	(void)size;
+	free(block);
 }
 
 /* Realloc */

@@ -9,12 +9,15 @@
  * region/note.c.  The note comes before the call: afterwards the kernel may
  * already have given the addresses to another thread.
  *
+ * They are passed on to the next library of that name, which may be a wrapper
+ * of the user's own, and go to the kernel where there is none yet.
+ *
  * unshare and setns demand a process of one thread for some of what they do,
  * so our helper is joined around them.
  */
-/* We define mmap and mmap64 both; with this macro one would become the other. */
+/* We define mmap and mmap64 both; with this macro one would become the other.
+ */
 #undef _FILE_OFFSET_BITS
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -25,6 +28,7 @@
 #include <unistd.h>
 
 #include "os/arch/syscall.h"
+#include "next.h"
 #include "os/os.h"
 #include "preload.h"
 #include "region/keeper.h"
@@ -44,9 +48,59 @@ long mbind(void *address, unsigned long len, int mode,
 int unshare(int flags);
 int setns(int fd, int type);
 
+/* syscall(3) by its registers: variadic arguments travel like named ones. */
+long quire_syscall(long nr, long a, long b, long c, long d, long e,
+		   long f) __asm__("syscall");
+
+/*
+ * The next ones; const after mapping_start.  mbind belongs to libnuma, which
+ * may not be there.
+ */
+static struct {
+	__typeof__(&mmap) mmap;
+	__typeof__(&munmap) munmap;
+	__typeof__(&mremap) mremap;
+	__typeof__(&mprotect) mprotect;
+	__typeof__(&pkey_mprotect) pkey_mprotect;
+	__typeof__(&madvise) madvise;
+	__typeof__(&posix_madvise) posix_madvise;
+	__typeof__(&mlock) mlock;
+	__typeof__(&mlock2) mlock2;
+	__typeof__(&mlockall) mlockall;
+	__typeof__(&prctl) prctl;
+	__typeof__(&unshare) unshare;
+	__typeof__(&setns) setns;
+	__typeof__(&quire_syscall) syscall;
+} theirs;
+
+#define FIND_AS(field, name, self)                                             \
+	do {                                                                   \
+		void *symbol = next_symbol(name, (const void *)self);          \
+		memcpy(&theirs.field, &symbol, sizeof(symbol));                \
+	} while (0)
+#define FIND(name) FIND_AS(name, #name, name)
+
+void mapping_start(void)
+{
+	FIND(mmap);
+	FIND(munmap);
+	FIND(mremap);
+	FIND(mprotect);
+	FIND(pkey_mprotect);
+	FIND(madvise);
+	FIND(posix_madvise);
+	FIND(mlock);
+	FIND(mlock2);
+	FIND(mlockall);
+	FIND(prctl);
+	FIND(unshare);
+	FIND(setns);
+	FIND_AS(syscall, "syscall", quire_syscall);
+}
+
 /*
  * The result of a raw call as the C library gives it.  The calls below have no
- * more to them in the C library than the system call itself.
+ * more to them in the C library than the system call itself, but posix_madvise.
  */
 static long finish(long result)
 {
@@ -137,6 +191,8 @@ EXPORT void *mmap(void *address, size_t len, int prot, int flags, int fd,
 {
 	if (is_fixed(flags))
 		note_hole(address, len);
+	if (theirs.mmap)
+		return theirs.mmap(address, len, prot, flags, fd, offset);
 	return (void *)PASS_ON(SYS_mmap, address, len, prot, flags, fd, offset);
 }
 
@@ -149,6 +205,8 @@ EXPORT void *mmap64(void *address, size_t len, int prot, int flags, int fd,
 EXPORT int munmap(void *address, size_t len)
 {
 	note_hole(address, len);
+	if (theirs.munmap)
+		return theirs.munmap(address, len);
 	return (int)PASS_ON(SYS_munmap, address, len, 0, 0, 0, 0);
 }
 
@@ -164,30 +222,40 @@ EXPORT void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
 		va_end(args);
 	}
 	note_remap(old, old_len, new_len, flags, to);
+	if (theirs.mremap)
+		return theirs.mremap(old, old_len, new_len, flags, to);
 	return (void *)PASS_ON(SYS_mremap, old, old_len, new_len, flags, to, 0);
 }
 
 EXPORT int mprotect(void *address, size_t len, int prot)
 {
 	note(address, len, NOTE_TAINT);
+	if (theirs.mprotect)
+		return theirs.mprotect(address, len, prot);
 	return (int)PASS_ON(SYS_mprotect, address, len, prot, 0, 0, 0);
 }
 
 EXPORT int madvise(void *address, size_t len, int advice)
 {
 	note_advice(address, len, advice);
+	if (theirs.madvise)
+		return theirs.madvise(address, len, advice);
 	return (int)PASS_ON(SYS_madvise, address, len, advice, 0, 0, 0);
 }
 
 EXPORT int mlock(const void *address, size_t len)
 {
 	note(address, len, NOTE_TAINT);
+	if (theirs.mlock)
+		return theirs.mlock(address, len);
 	return (int)PASS_ON(SYS_mlock, address, len, 0, 0, 0, 0);
 }
 
 EXPORT int mlockall(int flags)
 {
 	note_lock_all(flags);
+	if (theirs.mlockall)
+		return theirs.mlockall(flags);
 	return (int)PASS_ON(SYS_mlockall, flags, 0, 0, 0, 0, 0);
 }
 
@@ -199,47 +267,69 @@ EXPORT long mbind(void *address, unsigned long len, int mode,
 	return PASS_ON(SYS_mbind, address, len, mode, nodes, max_node, flags);
 }
 
-/* Those with more to them in the C library than the call: passed on to it. */
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
 EXPORT int mlock2(const void *address, size_t len, unsigned int flags)
 {
 	note(address, len, NOTE_TAINT);
-	return NEXT(mlock2)(address, len, flags);
+	if (theirs.mlock2)
+		return theirs.mlock2(address, len, flags);
+	return (int)PASS_ON(SYS_mlock2, address, len, flags, 0, 0, 0);
 }
 
 EXPORT int pkey_mprotect(void *address, size_t len, int prot, int pkey)
 {
 	note(address, len, NOTE_TAINT);
-	return NEXT(pkey_mprotect)(address, len, prot, pkey);
+	if (theirs.pkey_mprotect)
+		return theirs.pkey_mprotect(address, len, prot, pkey);
+	return (int)PASS_ON(SYS_pkey_mprotect, address, len, prot, pkey, 0, 0);
 }
 
 EXPORT int posix_madvise(void *address, size_t len, int advice)
 {
 	note_advice(address, len, advice);
-	return NEXT(posix_madvise)(address, len, advice);
+	if (theirs.posix_madvise)
+		return theirs.posix_madvise(address, len, advice);
+	if (advice == POSIX_MADV_DONTNEED)
+		return 0; /* as the C library: it must not lose data */
+	return (int)-raw_syscall(SYS_madvise, (long)address, (long)len, advice,
+				 0, 0, 0);
 }
 
-static int without_helper(long nr, long a, long b)
+static void bar_helper(void)
 {
-	int result;
+	if (threshold != SIZE_MAX)
+		keeper_bar(&store);
+}
 
-	if (threshold == SIZE_MAX)
-		return (int)PASS_ON(nr, a, b, 0, 0, 0, 0);
-	keeper_bar(&store);
-	result = (int)PASS_ON(nr, a, b, 0, 0, 0, 0);
-	keeper_unbar(&store);
-	return result;
+static void unbar_helper(void)
+{
+	if (threshold != SIZE_MAX)
+		keeper_unbar(&store);
 }
 
 EXPORT int unshare(int flags)
 {
-	return without_helper(SYS_unshare, flags, 0);
+	int result;
+
+	bar_helper();
+	if (theirs.unshare)
+		result = theirs.unshare(flags);
+	else
+		result = (int)PASS_ON(SYS_unshare, flags, 0, 0, 0, 0, 0);
+	unbar_helper();
+	return result;
 }
 
 EXPORT int setns(int fd, int type)
 {
-	return without_helper(SYS_setns, fd, type);
+	int result;
+
+	bar_helper();
+	if (theirs.setns)
+		result = theirs.setns(fd, type);
+	else
+		result = (int)PASS_ON(SYS_setns, fd, type, 0, 0, 0, 0);
+	unbar_helper();
+	return result;
 }
 
 /* The same calls by number.  Everything else jumps straight on. */
@@ -278,24 +368,22 @@ static void note_by_number(long nr, long a, long b, long c, long d, long e)
 	}
 }
 
-/* syscall(3) by its registers: variadic arguments travel like named ones. */
-long quire_syscall(long nr, long a, long b, long c, long d, long e, long f)
-	__asm__("syscall");
-
 EXPORT long quire_syscall(long nr, long a, long b, long c, long d, long e,
 			  long f)
 {
-	static long (*next_syscall)(long, long, long, long, long, long, long);
+	bool alone = nr == SYS_unshare || nr == SYS_setns;
+	long result;
 
-	if (nr == SYS_unshare || nr == SYS_setns)
-		return without_helper(nr, a, b);
 	note_by_number(nr, a, b, c, d, e);
-	if (!next_syscall) {
-		void *found = dlsym(RTLD_NEXT, "syscall");
-
-		memcpy(&next_syscall, &found, sizeof(found));
-	}
-	return next_syscall(nr, a, b, c, d, e, f);
+	if (alone)
+		bar_helper();
+	if (theirs.syscall)
+		result = theirs.syscall(nr, a, b, c, d, e, f);
+	else
+		result = PASS_ON(nr, a, b, c, d, e, f);
+	if (alone)
+		unbar_helper();
+	return result;
 }
 
 /* PR_SET_VMA names a range: a name is state as well. */
@@ -310,6 +398,8 @@ EXPORT int prctl(int option, ...)
 	va_end(args);
 	if (option == PR_SET_VMA)
 		note((void *)arg[1], arg[2], NOTE_TAINT);
+	if (theirs.prctl)
+		return theirs.prctl(option, arg[0], arg[1], arg[2], arg[3]);
 	return (int)PASS_ON(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3],
 			    0);
 }

@@ -160,10 +160,26 @@ static size_t usable_size_with_bootstrap(void *block)
 	return found.malloc_usable_size(block);
 }
 
-/* Through memcpy, because ISO C has no cast from object to function. */
+void *next_symbol(const char *name, const void *self)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+	void *libc;
+
+	if (symbol != self || !symbol)
+		return symbol;
+	libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	symbol = libc ? dlsym(libc, name) : NULL;
+	return symbol == self ? NULL : symbol;
+}
+
+/*
+ * Through memcpy, because ISO C has no cast from object to function.  Not here:
+ * free_sized and free_aligned_sized, which many libraries lack and free can
+ * stand for.
+ */
 #define FIND(name)                                                             \
 	do {                                                                   \
-		void *symbol = dlsym(RTLD_NEXT, #name);                        \
+		void *symbol = next_symbol(#name, (const void *)name);         \
 		memcpy(&found.name, &symbol, sizeof(symbol));                  \
 	} while (0)
 
@@ -180,8 +196,6 @@ static void find_all(void)
 	FIND(pvalloc);
 	FIND(malloc_usable_size);
 	FIND(malloc_trim);
-	FIND(free_sized);
-	FIND(free_aligned_sized);
 }
 
 void next_find(void)

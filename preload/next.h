@@ -29,8 +29,6 @@ struct next {
 	void *(*pvalloc)(size_t);
 	size_t (*malloc_usable_size)(void *);
 	int (*malloc_trim)(size_t);
-	void (*free_sized)(void *, size_t);
-	void (*free_aligned_sized)(void *, size_t, size_t);
 };
 
 /* const after next_find, which any early call makes */
@@ -38,6 +36,14 @@ extern __attribute__((visibility("hidden"))) struct next next;
 
 /* Idempotent; called before the program has a second thread. */
 void next_find(void);
+
+/*
+ * next_symbol - dlsym(RTLD_NEXT, @name), told apart from ourselves
+ * A dlsym that another preloaded library wraps answers for that library, not
+ * for us; when it says @self, the C library's own is taken.  Ask only for what
+ * is there: a failing dlsym allocates and frees.
+ */
+void *next_symbol(const char *name, const void *self);
 
 /* Bytes that were served from the static buffer. */
 size_t next_bootstrap_bytes(void);

@@ -11,6 +11,8 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "object.h"
 
@@ -125,4 +127,72 @@ int object_find(const void *address, struct object_place *out)
 	out->symbol = s.found ? tables.names + s.found->st_name : NULL;
 	out->symbol_at = s.found ? s.base + s.found->st_value : 0;
 	return 0;
+}
+
+/*
+ * Is @nr a definition of @name?  An executable that takes the address of an
+ * imported function has a symbol for it too, with a value (its PLT entry) but
+ * undefined: that one is not.
+ */
+static bool is_definition(const struct tables *t, uint32_t nr, const char *name)
+{
+	const ElfW(Sym) *sym = &t->symbols[nr];
+	unsigned int type = sym->st_info & 15;
+
+	return sym->st_shndx != SHN_UNDEF &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC) &&
+	       !strcmp(t->names + sym->st_name, name);
+}
+
+static bool defines_gnu(const struct tables *t, const char *name)
+{
+	const uint32_t *head = t->gnu_hash;
+	const uint32_t *buckets =
+		head + 4 + head[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chains = buckets + head[0];
+	uint32_t hash = 5381, nr;
+
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	nr = head[0] ? buckets[hash % head[0]] : 0;
+	if (nr < head[1] || !nr)
+		return false;
+	for (;; nr++) {
+		uint32_t chain = chains[nr - head[1]];
+
+		if ((chain | 1) == (hash | 1) && is_definition(t, nr, name))
+			return true;
+		if (chain & 1)
+			return false;
+	}
+}
+
+static bool defines_sysv(const struct tables *t, const char *name)
+{
+	for (uint32_t nr = 1; nr < t->sysv_hash[1]; nr++)
+		if (is_definition(t, nr, name))
+			return true;
+	return false;
+}
+
+static bool defines(const struct link_map *map, const char *name)
+{
+	struct tables t = tables_of(map);
+
+	if (!t.symbols || !t.names)
+		return false;
+	if (t.gnu_hash)
+		return defines_gnu(&t, name);
+	return t.sysv_hash && defines_sysv(&t, name);
+}
+
+const char *object_defining(const char *name)
+{
+	struct link_map *map = map_of((const void *)(uintptr_t)&object_defining);
+
+	while (map && map->l_prev)
+		map = map->l_prev;
+	while (map && !defines(map, name))
+		map = map->l_next;
+	return map ? map->l_name : NULL;
 }

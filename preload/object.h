@@ -22,4 +22,10 @@ const char *object_path(const void *address);
 /* All of it; 0, or -1: in no object. */
 int object_find(const void *address, struct object_place *out);
 
+/*
+ * object_defining - path of the first loaded object that defines function @name
+ * NULL: none.  In the order in which the loader searches for the program.
+ */
+const char *object_defining(const char *name);
+
 #endif /* PRELOAD_OBJECT_H */

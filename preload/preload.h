@@ -36,6 +36,9 @@ extern HIDDEN size_t threshold;
  */
 void preload_start(void);
 
+/* Look up what mapping.c passes on to. */
+void mapping_start(void);
+
 /* After a big block was freed: now and then, tell the counters. */
 void preload_tell(void);
 

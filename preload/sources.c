@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The paths of the objects that serve malloc. */
-#include <dlfcn.h>
+/*
+ * The paths of the objects that serve malloc.
+ *
+ * Not by the address that dlsym gives: in an executable that takes the address
+ * of malloc (Debian's python3) that is an entry of the executable's own table,
+ * whoever serves the calls.
+ */
 #include <stddef.h>
 
 #include "object.h"
@@ -10,8 +15,7 @@
 
 void note_sources(const void *next_malloc)
 {
-	const void *malloc_at = dlsym(RTLD_DEFAULT, "malloc");
-	const char *malloc_from = malloc_at ? object_path(malloc_at) : NULL;
+	const char *malloc_from = object_defining("malloc");
 	char exe[256];
 
 	if (malloc_from && !*malloc_from) { /* the executable itself */

@@ -8,8 +8,8 @@
  * process, fork handlers) waits for our constructor.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -26,20 +26,70 @@ size_t threshold = SIZE_MAX;
 static struct settings settings;
 static bool store_tried;
 
+static bool store_is_open(void)
+{
+	return threshold != SIZE_MAX;
+}
+
+/* They are registered even before there is a store. */
 static void fork_prepare(void)
 {
-	store_fork_prepare(&store);
+	if (store_is_open())
+		store_fork_prepare(&store);
 }
 
 static void fork_parent(void)
 {
-	store_fork_parent(&store);
+	if (store_is_open())
+		store_fork_parent(&store);
 }
 
 static void fork_child(void)
 {
-	store_fork_child(&store);
+	if (store_is_open())
+		store_fork_child(&store);
 	stat_page_child();
+}
+
+/*
+ * Our handlers must be those that are registered first: then they run last
+ * before the fork and first after it, and nobody's handler, nor a thread that
+ * one waits for, meets our locks.  So whoever registers starts us before.
+ */
+typedef int (*register_fn)(void (*)(void), void (*)(void), void (*)(void),
+			   void *);
+int __register_atfork(void (*prepare)(void), void (*parent)(void),
+		      void (*child)(void), void *dso);
+
+static register_fn next_register(void)
+{
+	static register_fn found;
+	void *symbol;
+
+	if (!found) {
+		symbol = next_symbol("__register_atfork",
+				     (const void *)__register_atfork);
+		memcpy(&found, &symbol, sizeof(symbol));
+	}
+	return found;
+}
+
+EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void),
+			     void (*child)(void), void *dso)
+{
+	preload_start();
+	return next_register()(prepare, parent, child, dso);
+}
+
+static void start_once(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	mapping_start();
+	next_register()(fork_prepare, fork_parent, fork_child, NULL);
 }
 
 static void open_store(void)
@@ -50,7 +100,6 @@ static void open_store(void)
 	settings_read(&settings);
 	if (store_open(&store, &settings.store))
 		return;
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	threshold = settings.threshold;
 }
 
@@ -59,6 +108,7 @@ void preload_start(void)
 	int saved = errno;
 
 	next_find();
+	start_once();
 	open_store();
 	errno = saved;
 }
