@@ -34,8 +34,7 @@ static void print_help(void)
 	       "  --docker           ENV lines for a Dockerfile\n"
 	       "  --systemd          Environment= lines for a unit file\n"
 	       "                     (none of them: NAME=VALUE, for env $(quire env) COMMAND)\n"
-	       "%s"
-	       "  -v, --verbose      warnings of the library on stderr\n",
+	       "%s",
 	       keys_help);
 }
 
@@ -155,22 +154,20 @@ static int put(enum env_form form, const char *library, const char *options)
 }
 
 /* Returns -1 to go on, else the exit code. */
-static int parse(int argc, char **argv, struct keys *keys, enum env_form *form,
-		 bool *verbose)
+static int parse(int argc, char **argv, struct keys *keys, enum env_form *form)
 {
 	static const struct option options[] = {
 		KEYS_OPTIONS,
 		{ "shell", no_argument, NULL, FORM_SHELL },
 		{ "docker", no_argument, NULL, FORM_DOCKER },
 		{ "systemd", no_argument, NULL, FORM_SYSTEMD },
-		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
 	int c, rc;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:vh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
 		rc = keys_take(keys, c, optarg, "env");
 		if (rc == 0)
 			continue;
@@ -178,9 +175,7 @@ static int parse(int argc, char **argv, struct keys *keys, enum env_form *form,
 			return rc;
 		if (c == 'h')
 			return print_help(), CLI_OK;
-		if (c == 'v')
-			*verbose = true;
-		else if (c != FORM_SHELL && c != FORM_DOCKER &&
+		if (c != FORM_SHELL && c != FORM_DOCKER &&
 			 c != FORM_SYSTEMD)
 			return usage_option(argv, c);
 		else if (*form != FORM_PLAIN && *form != (enum env_form)c)
@@ -198,11 +193,10 @@ int cmd_env(int argc, char **argv)
 {
 	enum env_form form = FORM_PLAIN;
 	struct keys keys = { { NULL } };
-	bool verbose = false;
-	char *library, *text, *options;
+	char *library, *options;
 	int rc;
 
-	rc = parse(argc, argv, &keys, &form, &verbose);
+	rc = parse(argc, argv, &keys, &form);
 	if (rc >= 0)
 		return rc;
 	library = paths_own_library("libquire-preload.so");
@@ -216,12 +210,9 @@ int cmd_env(int argc, char **argv)
 		free(library);
 		return rc;
 	}
-	text = keys_text(&keys);
-	options = xasprintf("%s%s%s", text, *text && verbose ? "," : "",
-			    verbose ? "verbose=1" : "");
+	options = keys_text(&keys);
 	rc = put(form, library, options);
 	free(options);
-	free(text);
 	free(library);
 	keys_free(&keys);
 	return rc;

@@ -24,38 +24,70 @@ const char keys_help[] =
 	"  --thp MODE         huge pages: auto, always or never (auto)\n"
 	"  --reserve PERCENT  give back when less than that of the memory limit is left (10)\n"
 	"  --thread-min SIZE  start the helper thread above SIZE kept (64M)\n"
-	"  --shards N         independent parts of the store\n";
+	"  --shards N         parts that threads are spread over (twice the CPUs)\n";
+
+enum { KEYS_PAGE = 4096 };
 
 /* A size: digits and at most one of K, M, G. */
+static bool read_size(const char *s, uint64_t *out)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	uint64_t v;
+	char *end;
+
+	if (!isdigit((unsigned char)*s))
+		return false;
+	errno = 0;
+	v = strtoumax(s, &end, 10);
+	if (errno || v > UINT64_MAX >> 30)
+		return false;
+	*out = v;
+	if (!*end)
+		return true;
+	unit = strchr(units, toupper((unsigned char)*end));
+	if (!unit || end[1])
+		return false;
+	*out = v << (10 * (unit - units + 1));
+	return true;
+}
+
 static bool good_size(const char *s)
 {
-	char *end;
+	uint64_t v;
 
-	if (!isdigit((unsigned char)*s))
-		return false;
-	errno = 0;
-	if (strtoumax(s, &end, 10) > UINT64_MAX >> 30 || errno)
-		return false;
-	return !*end || (strchr("kKmMgG", *end) && !end[1]);
+	return read_size(s, &v);
 }
 
-/* A size that is not 0. */
-static bool good_size_above_0(const char *s)
+static bool good_size_of_pages(const char *s)
 {
-	return good_size(s) && strtoumax(s, NULL, 10) > 0;
+	uint64_t v;
+
+	return read_size(s, &v) && v >= KEYS_PAGE;
 }
 
-/* A time: digits, ms unless `s` follows. */
+static bool good_threshold(const char *s)
+{
+	uint64_t v;
+
+	return read_size(s, &v) && v >= KEYS_PAGE && v <= (uint64_t)1 << 40;
+}
+
+/* A time: digits, ms unless `s` follows; a day at most. */
 static bool good_time(const char *s)
 {
+	uint64_t v, day = 24 * 3600;
 	char *end;
 
 	if (!isdigit((unsigned char)*s))
 		return false;
 	errno = 0;
-	if (strtoumax(s, &end, 10) > UINT32_MAX || errno)
+	v = strtoumax(s, &end, 10);
+	if (errno)
 		return false;
-	return !*end || !strcmp(end, "ms") || !strcmp(end, "s");
+	if (!strcmp(end, "s"))
+		return v <= day;
+	return (!*end || !strcmp(end, "ms")) && v <= day * 1000;
 }
 
 static bool good_thp(const char *s)
@@ -76,7 +108,7 @@ static bool good_count(const char *s)
 {
 	uint64_t n;
 
-	return text_number(s, &n) == 0 && n >= 1 && n <= 1024;
+	return text_number(s, &n) == 0 && n >= 1 && n <= 16;
 }
 
 static const struct {
@@ -85,14 +117,14 @@ static const struct {
 	bool (*good)(const char *s);
 	const char *wanted;
 } keys_table[KEYS_NR] = {
-	{ "threshold", "threshold", good_size_above_0,
-	  "a size such as 128K or 2M" },
+	{ "threshold", "threshold", good_threshold,
+	  "a size from 4K to 1024G (such as 128K or 2M)" },
 	{ "decay", "decay", good_time, "a time such as 10s or 500ms" },
-	{ "keep", "keep", good_size, "a size such as 512M" },
+	{ "keep", "keep", good_size_of_pages, "a size of 4K or more (such as 512M)" },
 	{ "thp", "thp", good_thp, "auto, always or never" },
 	{ "reserve", "reserve", good_percent, "a percentage from 0 to 100" },
 	{ "thread-min", "thread_min", good_size, "a size such as 64M" },
-	{ "shards", "shards", good_count, "a number from 1 to 1024" },
+	{ "shards", "shards", good_count, "a number from 1 to 16" },
 };
 
 int keys_take(struct keys *keys, int c, const char *arg, const char *verb)

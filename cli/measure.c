@@ -241,7 +241,7 @@ static void announce(struct measure *m)
 	char *cmd = command_text(&m->command);
 
 	if (!m->quiet)
-		say("'%s' will run %u times: %u rounds of every row after %u warm-up%s each%s",
+		say("'%s' will run up to %u times: %u rounds of every row after %u warm-up%s each%s",
 		    cmd, runs, m->rounds.nr, m->rounds.warm_ups,
 		    m->rounds.warm_ups == 1 ? "" : "s",
 		    m->no_record ? "" : ", and once under the recorder");

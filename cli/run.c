@@ -45,7 +45,7 @@ static void print_help(void)
 	       "  --strict           fail (125) if quire cannot serve the command\n"
 	       "  -o FILE            write the result to FILE as JSON\n"
 	       "  -q, --quiet        say nothing but errors\n"
-	       "  -v, --verbose      print all counters, warnings of the library too\n"
+	       "  -v, --verbose      print every counter that is not 0\n"
 	       "\nExit: that of COMMAND; 128+n for signal n; 125 own failure,\n"
 	       "126 not executable, 127 not found, 2 bad input.\n",
 	       keys_help);
@@ -116,8 +116,7 @@ static int prepare(struct run *run)
 static void set_variables(const struct run *run, struct variables *v)
 {
 	char *keys = keys_text(&run->keys);
-	char *options = xasprintf("%s%s%sstat_dir=%s", keys, *keys ? "," : "",
-				  run->verbose ? "verbose=1," : "",
+	char *options = xasprintf("%s%sstat_dir=%s", keys, *keys ? "," : "",
 				  run->records);
 
 	variables_copy(v, environ);
