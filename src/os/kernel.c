@@ -180,18 +180,9 @@ static void kernel_wake(uint32_t *word)
 	CALL(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/*
- * Threads.  The record is static because one helper is all that the span
- * store ever has, and because thread_start runs inside malloc.
- */
-struct os_thread {
-	pthread_t id;
-	char name[16];
-	void (*body)(void *);
-	void *arg;
-};
+/* Threads */
 
-static struct os_thread the_thread;
+_Static_assert(sizeof(pthread_t) == sizeof(unsigned long), "os_thread.id");
 
 static void *thread_main(void *arg)
 {
@@ -221,9 +212,8 @@ static int create_with_signals_blocked(struct os_thread *thread)
 }
 
 static int kernel_thread_start(const char *name, void (*body)(void *),
-			       void *arg, struct os_thread **out)
+			       void *arg, struct os_thread *thread)
 {
-	struct os_thread *thread = &the_thread;
 	int saved = errno;
 	int error;
 	size_t i;
@@ -235,8 +225,6 @@ static int kernel_thread_start(const char *name, void (*body)(void *),
 	thread->arg = arg;
 	error = create_with_signals_blocked(thread);
 	errno = saved;
-	if (!error)
-		*out = thread;
 	return error;
 }
 

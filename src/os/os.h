@@ -30,7 +30,13 @@ enum os_advice {
 	OS_POPULATE,	/* fault in for writing, report instead of SIGBUS */
 };
 
-struct os_thread;
+/* The caller's memory, kept until the join: what it is about is os's own. */
+struct os_thread {
+	unsigned long id;
+	char name[16];
+	void (*body)(void *);
+	void *arg;
+};
 
 struct os_ops {
 	const char *name;
@@ -72,7 +78,7 @@ struct os_ops {
 	 * until it has ended.
 	 */
 	int (*thread_start)(const char *name, void (*body)(void *), void *arg,
-			    struct os_thread **out);
+			    struct os_thread *thread);
 	void (*thread_join)(struct os_thread *thread);
 
 	/* CPUs that this thread may run on, at least 1. */

@@ -10,25 +10,33 @@
 
 #define ALL_PAGES (ROOT_ENTRIES * LEAF_PAGES)
 
-/* The next span at or after *page; *page moves behind it. */
+/*
+ * The next span at or after *page; *page moves behind it.  In a hole there can
+ * be other spans [M2], so a span with holes is walked through.
+ */
 static struct span *next_span(struct store *store, size_t *page)
 {
 	struct pagemap *map = &store->common.map;
-	size_t at = pagemap_next(map, *page, ALL_PAGES);
+	size_t at = *page;
 
-	if (at == ALL_PAGES)
-		return NULL;
-	struct span *span = pagemap_at(map, at);
-	ASSERT(span && span->page == at); /* [M1] heads come first */
-	*page = span_end(span);
-	return span;
+	while ((at = pagemap_next(map, at, ALL_PAGES)) < ALL_PAGES) {
+		struct span *span = pagemap_at(map, at);
+
+		*page = span->holes ? at + 1 : span_end(span);
+		if (span->page == at)
+			return span;
+		ASSERT(span->holes); /* [M1] heads come first */
+		at++;
+	}
+	return NULL;
 }
 
 static void check_span(struct store *store, const struct span *span)
 {
 	ASSERT(span->nr_pages);
 	ASSERT(span_shard(span) < store->nr_shards);
-	ASSERT(pagemap_at(&store->common.map, span_end(span) - 1) == span);
+	ASSERT(span->holes ||
+	       pagemap_at(&store->common.map, span_end(span) - 1) == span);
 	ASSERT(span_state(span) != SPAN_UNUSED);
 	ASSERT(!(span_state(span) == SPAN_KEPT && span->flags));
 }

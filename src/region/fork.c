@@ -49,7 +49,6 @@ void store_fork_child(struct store *store)
 		lock_reset_in_child(&store->shards[i].lock);
 	lock_reset_in_child(&store->leave_lock);
 	lock_reset_in_child(&store->keeper_lock);
-	store->keeper = NULL;
 	store->keeper_runs = 0;
 	store->keeper_idle = 0;
 	store->keeper_stop = 0;

@@ -8,6 +8,7 @@
 #include "region/leave.h"
 
 #define RETRY_THREAD_MS 1000
+#define LARGE_PAGES ((size_t)1 << (20 - 12))
 
 void keeper_open(struct store *store)
 {
@@ -94,7 +95,8 @@ static void ring(struct store *store)
 
 static void start_locked(struct store *store, uint64_t now_ms)
 {
-	if (store->keeper || load_relaxed(&store->keeper_barred) ||
+	if (load_relaxed(&store->keeper_runs) ||
+	    load_relaxed(&store->keeper_barred) ||
 	    now_ms < store->keeper_retry_ms)
 		return;
 	if (os->thread_start("quire/keeper", keeper_main, store,
@@ -138,22 +140,36 @@ static void look_if_due(struct store *store, uint64_t now_ms)
 		look(store, now_ms);
 }
 
+/*
+ * Is more than @pages kept?  Adding up touches a line of every shard, so it is
+ * done only where this shard alone holds its part of the bound, or where a large
+ * block was freed.  Small ones can go past a bound unseen, but only while each
+ * shard that frees them holds less than its part.
+ */
+static bool keeps_more(struct store *store, const struct shard *shard,
+		       size_t freed_pages, size_t pages)
+{
+	size_t mine = load_relaxed(&shard->kept_pages) * store->nr_shards;
+
+	if (mine <= pages && freed_pages < LARGE_PAGES)
+		return false;
+	return store_kept_pages(store) > pages;
+}
+
 void keeper_after_keep(struct store *store, struct shard *shard,
-		       uint64_t now_ms)
+		       size_t nr_pages, uint64_t now_ms)
 {
 	size_t thread_pages = store->options.thread_bytes >> PAGE_SHIFT;
 	size_t cap = load_relaxed(&store->cap_pages);
-	/* While no shard holds its part of a bound, the sum cannot. */
-	size_t mine = load_relaxed(&shard->kept_pages) * store->nr_shards;
 
 	look_if_due(store, now_ms);
-	if (mine > cap && cap && store_kept_pages(store) > cap)
+	if (cap && keeps_more(store, shard, nr_pages, cap))
 		leave_down_to(store, cap, QUIRE_COUNTER_bytes_capped);
-	if (mine < thread_pages || store_kept_pages(store) < thread_pages)
-		return;
+	/* However little it is: nobody else looks while the thread runs. */
 	if (load_relaxed(&store->keeper_runs))
 		poke_if_idle(store);
-	else
+	else if (keeps_more(store, shard, nr_pages,
+			    thread_pages ? thread_pages - 1 : 0))
 		start(store, now_ms);
 }
 
@@ -161,11 +177,10 @@ void keeper_bar(struct store *store)
 {
 	add_relaxed(&store->keeper_barred, 1);
 	lock_take(&store->keeper_lock);
-	if (store->keeper) {
+	if (load_relaxed(&store->keeper_runs)) {
 		store_relaxed(&store->keeper_stop, 1);
 		ring(store);
-		os->thread_join(store->keeper);
-		store->keeper = NULL;
+		os->thread_join(&store->keeper);
 		store_relaxed(&store->keeper_stop, 0);
 		store_relaxed(&store->keeper_runs, 0);
 		store_relaxed(&store->keeper_idle, 0);

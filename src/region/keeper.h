@@ -18,9 +18,9 @@
 
 void keeper_open(struct store *store);
 
-/* After memory was kept in @shard: the rare work, if any is due. */
+/* After @nr_pages were kept in @shard: the rare work, if any is due. */
 void keeper_after_keep(struct store *store, struct shard *shard,
-		       uint64_t now_ms);
+		       size_t nr_pages, uint64_t now_ms);
 
 /*
  * No helper thread between these two: it is joined (unshare and setns demand a

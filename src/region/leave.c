@@ -29,8 +29,11 @@ static void unmap_in_slices(struct store *store, size_t page, size_t nr_pages)
 			break;
 		}
 	}
-	if (os->unmap(page_address(page), nr_pages << PAGE_SHIFT))
-		store_count(store, QUIRE_COUNTER_unmap_failed, 1);
+	if (!os->unmap(page_address(page), nr_pages << PAGE_SHIFT))
+		return;
+	/* Too many mappings: the addresses stay ours, the memory need not. */
+	store_count(store, QUIRE_COUNTER_unmap_failed, 1);
+	os->advise(page_address(page), nr_pages << PAGE_SHIFT, OS_DISCARD);
 }
 
 /* All of the span that the program has not taken away, in runs. */
@@ -165,15 +168,18 @@ size_t leave_all(struct store *store, enum quire_counter why)
 }
 
 /* [S1] */
+void note_peak(struct store *store)
+{
+	size_t live = store_live_pages(store);
+
+	if (live > load_relaxed(&store->peak_live_pages))
+		store_relaxed(&store->peak_live_pages, live);
+}
+
 void leave_room_for(struct store *store, size_t nr_pages)
 {
 	size_t live = store_live_pages(store) + nr_pages;
-	size_t peak = load_relaxed(&store->peak_live_pages);
-
-	if (live > peak) {
-		peak = live;
-		store_relaxed(&store->peak_live_pages, peak);
-	}
+	size_t peak = max_size(load_relaxed(&store->peak_live_pages), live);
 	size_t bound = peak + peak / 16 + ROOM_SLACK_PAGES;
 
 	if (store_kept_pages(store) + live > bound)

@@ -29,6 +29,8 @@ size_t leave_all(struct store *store, enum quire_counter why);
 /* [S1] before @nr_pages more are bought: kept memory that would go beyond the
  * bound leaves. */
 void leave_room_for(struct store *store, size_t nr_pages);
+/* [S1] after they were bought; not before, because the kernel may refuse. */
+void note_peak(struct store *store);
 
 size_t store_kept_pages(const struct store *store);
 size_t store_live_pages(const struct store *store);

@@ -70,23 +70,29 @@ static int move_span(struct store *store, struct span *span, size_t nr_pages,
 		os->unmap(to, bytes);
 		return error;
 	}
-	if (huge && os->advise(to, round_down_to(bytes, HUGE_SIZE), OS_HUGE))
+	if (huge && os->advise(to, bytes, OS_HUGE))
 		store_count(store, QUIRE_COUNTER_advise_failed, 1);
 	return 0;
 }
 
 int move_live(struct store *store, struct span *span, size_t nr_pages)
 {
-	return move_span(store, span, nr_pages + nr_pages / 8, 1);
+	int error = move_span(store, span, nr_pages + nr_pages / 8, 1);
+
+	if (!error)
+		note_peak(store);
+	return error;
 }
 
-static struct span *detach_largest(struct shard *shard, size_t at_least)
+/* The largest kept span if [@at_least, @below) pages. */
+static struct span *detach_largest(struct shard *shard, size_t at_least,
+				   size_t below)
 {
 	struct span *span;
 
 	lock_take(&shard->lock);
 	span = span_tree_largest(shard->by_size);
-	if (span && span->nr_pages >= at_least)
+	if (span && span->nr_pages >= at_least && span->nr_pages < below)
 		shard_detach(shard, span);
 	else
 		span = NULL;
@@ -98,27 +104,27 @@ static struct span *detach_largest(struct shard *shard, size_t at_least)
 static void put_back(struct shard *shard, struct span *span)
 {
 	lock_take(&shard->lock);
-	span_set(span, shard->index, SPAN_LIVE);
-	store_relaxed(&shard->live_pages, shard->live_pages + span->nr_pages);
-	shard_keep(shard, span, (uint32_t)os->now_ms());
+	shard_keep_again(shard, span);
 	lock_release(&shard->lock);
 }
 
 struct span *grow_kept(struct store *store, struct shard *shard,
 		       const struct span_request *want)
 {
-	struct span *span = detach_largest(shard, (want->nr_pages + 3) / 4);
+	/* One that is large enough was not taken because it is not aligned. */
+	struct span *span = detach_largest(shard, (want->nr_pages + 3) / 4,
+					   want->nr_pages);
 	size_t before;
 
 	if (!span)
 		return NULL;
 	before = span->nr_pages;
 	leave_room_for(store, want->nr_pages);
-	if (before >= want->nr_pages || /* too large, but not aligned */
-	    move_span(store, span, want->nr_pages, want->align_pages)) {
+	if (move_span(store, span, want->nr_pages, want->align_pages)) {
 		put_back(shard, span);
 		return NULL;
 	}
+	note_peak(store);
 	lock_take(&shard->lock);
 	shard->count[QUIRE_COUNTER_span_alloc]++;
 	shard->count[QUIRE_COUNTER_span_grown]++;

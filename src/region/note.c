@@ -18,13 +18,31 @@ struct range {
 	size_t page, end;
 };
 
+/* A program that unmaps a block bit by bit makes one hole, not many. */
+static bool widen(struct hole *hole, size_t from, size_t to)
+{
+	size_t end = hole->page + hole->nr_pages;
+
+	if (from > end || to < hole->page)
+		return false;
+	hole->page = min_size(hole->page, from);
+	hole->nr_pages = max_size(end, to) - hole->page;
+	return true;
+}
+
 static void add_hole_locked(struct store *store, struct span *span,
 			    const struct range *range)
 {
 	size_t from = max_size(span->page, range->page);
 	size_t to = min_size(span_end(span), range->end);
-	struct hole *hole = span_pool_get_hole(&store->common.pool);
+	struct hole *hole;
 
+	/* Whatever comes there next may not have this page at an end [M2]. */
+	if (to == span_end(span) && from > span->page)
+		pagemap_clear_edge(&store->common.map, to - 1);
+	if (span->holes && widen(span->holes, from, to))
+		return;
+	hole = span_pool_get_hole(&store->common.pool);
 	if (!hole) {
 		/* Without a record, unmapping any of it would be a guess. */
 		span->flags |= SPAN_ABANDONED;
@@ -49,19 +67,20 @@ static void note_span(struct store *store, struct span *span,
 {
 	struct shard *shard = shard_of(store, span);
 	struct span *leaving = NULL;
-	bool kept;
+	bool kept, holed;
 
 	lock_take(&shard->lock);
 	kept = span_is(span, shard->index, SPAN_KEPT);
 	if ((kept || span_is(span, shard->index, SPAN_LIVE)) &&
 	    touches(span, range)) {
+		holed = span->holes || span->flags & SPAN_ABANDONED;
 		if (what == NOTE_HOLE)
 			add_hole_locked(store, span, range);
 		if (kept) {
 			shard_detach(shard, span);
 			leaving = span;
 		} else if (what == NOTE_HOLE) {
-			shard->count[QUIRE_COUNTER_span_holed]++;
+			shard->count[QUIRE_COUNTER_span_holed] += !holed;
 		} else if (!(span->flags & SPAN_TAINTED)) {
 			span->flags |= SPAN_TAINTED;
 			shard->count[QUIRE_COUNTER_span_tainted]++;

@@ -76,26 +76,33 @@ static size_t first_group_page(size_t page)
 	return (page + GROUP_PAGES - 1) & ~(GROUP_PAGES - 1);
 }
 
-static void set_all(struct pagemap *map, const struct span *where,
-		    struct span *value)
-{
-	size_t end = span_end(where);
-
-	set_entry(map, where->page, value);
-	set_entry(map, end - 1, value);
-	for (size_t page = first_group_page(where->page); page < end;
-	     page += GROUP_PAGES)
-		set_entry(map, page, value);
-}
-
 void pagemap_mark(struct pagemap *map, struct span *span)
 {
-	set_all(map, span, span);
+	size_t end = span_end(span);
+
+	set_entry(map, span->page, span);
+	set_entry(map, end - 1, span);
+	for (size_t page = first_group_page(span->page); page < end;
+	     page += GROUP_PAGES)
+		set_entry(map, page, span);
+}
+
+/* [M2] */
+static void clear_own(struct pagemap *map, size_t page, const struct span *span)
+{
+	if (pagemap_at(map, page) == span)
+		set_entry(map, page, NULL);
 }
 
 void pagemap_unmark(struct pagemap *map, const struct span *span)
 {
-	set_all(map, span, NULL);
+	size_t end = span_end(span);
+
+	clear_own(map, span->page, span);
+	clear_own(map, end - 1, span);
+	for (size_t page = first_group_page(span->page); page < end;
+	     page += GROUP_PAGES)
+		clear_own(map, page, span);
 }
 
 void pagemap_mark_edge(struct pagemap *map, size_t page, struct span *span)

@@ -12,6 +12,10 @@
  *	So the span that covers any page is found by walking back at most 511
  *	entries, and marking a large span costs one store per 2 MiB.
  *
+ * [M2] a part that the program unmapped may come back from the kernel as another
+ *	span, whose marks then replace those of the span with the hole; so a span
+ *	clears only marks that are its own.
+ *
  * Marks are written by whoever holds the span's shard lock (or owns it alone:
  * LEAVING, or being moved).  Lookups take no lock: for the head of a block that
  * the caller owns the answer is stable; every other answer is a hint that must

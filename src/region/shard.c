@@ -188,10 +188,27 @@ static void link_merged(struct shard *shard, struct span *span,
 
 void shard_keep(struct shard *shard, struct span *span, uint32_t now_ms)
 {
+	const struct span *newest =
+		container_of(shard->by_age.prev, struct span, by_age);
+
 	ASSERT(span_is(span, shard->index, SPAN_LIVE));
 	store_relaxed(&shard->live_pages, shard->live_pages - span->nr_pages);
 	span->kept_since_ms = now_ms;
+	/* The clock was read before the lock: others may have overtaken us. */
+	if (!list_empty(&shard->by_age) && older(span, newest))
+		span->kept_since_ms = newest->kept_since_ms;
 	link_merged(shard, span, &shard->by_age);
+}
+
+void shard_keep_again(struct shard *shard, struct span *span)
+{
+	struct list *place = shard->by_age.next;
+
+	ASSERT(span_is(span, shard->index, SPAN_LEAVING));
+	while (place != &shard->by_age &&
+	       !older(span, container_of(place, struct span, by_age)))
+		place = place->next;
+	link_merged(shard, span, place);
 }
 
 void shard_detach(struct shard *shard, struct span *span)
@@ -246,15 +263,35 @@ static bool needs_cut(const struct span *span, size_t first, size_t nr_pages)
 	return first > span->page || !fits_whole(span->nr_pages, nr_pages);
 }
 
+static size_t first_aligned(const struct span *span,
+			    const struct span_request *want)
+{
+	return (span->page + want->align_pages - 1) & ~(want->align_pages - 1);
+}
+
+/*
+ * The best fit may happen to be aligned: blocks that were asked for with an
+ * alignment are.  Otherwise one that has room for the alignment wherever it is.
+ */
+static struct span *find_fit(struct shard *shard,
+			     const struct span_request *want)
+{
+	struct span *span = span_tree_best_fit(shard->by_size, want->nr_pages);
+
+	if (!span ||
+	    first_aligned(span, want) + want->nr_pages <= span_end(span))
+		return span;
+	return span_tree_best_fit(shard->by_size,
+				  want->nr_pages + want->align_pages - 1);
+}
+
 struct span *shard_take(struct shard *shard, const struct span_request *want)
 {
-	size_t room = want->nr_pages + want->align_pages - 1;
-	struct span *span = span_tree_best_fit(shard->by_size, room);
+	struct span *span = find_fit(shard, want);
 
 	if (!span)
 		return NULL;
-	size_t first = (span->page + want->align_pages - 1) &
-		       ~(want->align_pages - 1);
+	size_t first = first_aligned(span, want);
 	struct list *place = span->by_age.next;
 
 	unlink_kept(shard, span);

@@ -72,6 +72,9 @@ struct span *shard_take(struct shard *shard, const struct span_request *want);
 /* Keep a LIVE span: it becomes KEPT and is merged with its neighbours. */
 void shard_keep(struct shard *shard, struct span *span, uint32_t now_ms);
 
+/* Keep a LEAVING span after all, with the age that it had. */
+void shard_keep_again(struct shard *shard, struct span *span);
+
 /* A KEPT span out of the shard, LEAVING, still marked in the page map. */
 void shard_detach(struct shard *shard, struct span *span);
 

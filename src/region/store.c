@@ -50,14 +50,15 @@ int store_open(struct store *store, const struct store_options *options)
 	return 0;
 }
 
-/* Threads are dealt to shards in turn, once. */
+/* Threads are dealt to shards in turn, once, for all stores alike. */
 static struct shard *own_shard(struct store *store)
 {
+	static uint32_t nr_threads; /* atomic, relaxed */
 	static __thread uint32_t number
 		__attribute__((tls_model("initial-exec")));
 
 	if (unlikely(!number))
-		number = 1 + add_relaxed(&store->next_shard, 1);
+		number = 1 + add_relaxed(&nr_threads, 1);
 	if (store->nr_shards == 1)
 		return &store->shards[0];
 	return &store->shards[number % store->nr_shards];
@@ -152,9 +153,13 @@ static bool wants_huge(const struct store *store, size_t bytes, bool zero)
 	       store->options.thp == THP_ALWAYS;
 }
 
+/*
+ * All of it, also the part behind the last whole unit: advice for a part would
+ * make two mappings of one, which mremap refuses to move.
+ */
 static void advise_huge(struct store *store, void *address, size_t bytes)
 {
-	if (os->advise(address, round_down_to(bytes, HUGE_SIZE), OS_HUGE))
+	if (os->advise(address, bytes, OS_HUGE))
 		store_count(store, QUIRE_COUNTER_advise_failed, 1);
 }
 
@@ -216,6 +221,8 @@ static struct span *take_fresh(struct store *store, struct shard *shard,
 	span = register_fresh(store, shard, address, want->nr_pages);
 	if (!span)
 		os->unmap(address, bytes);
+	else
+		note_peak(store);
 	return span;
 }
 
@@ -338,13 +345,14 @@ int store_free(struct store *store, void *address)
 		return misuse(store, address);
 	}
 	shard->count[QUIRE_COUNTER_span_free]++;
+	size_t nr_pages = span->nr_pages;
 	bool kept = retire_locked(store, shard, span, now_ms);
 	lock_release(&shard->lock);
 
 	if (unlikely(!kept))
 		leave(store, span, QUIRE_COUNTER_bytes_direct);
 	else
-		keeper_after_keep(store, shard, now_ms);
+		keeper_after_keep(store, shard, nr_pages, now_ms);
 	return 0;
 }
 
@@ -364,7 +372,9 @@ static void shrink(struct store *store, struct span *span, size_t nr_pages)
 	struct shard *shard = shard_of(store, span);
 	struct span *rest = NULL;
 	uint64_t now_ms = os->now_ms();
-	bool kept = true;
+	bool kept = false;
+
+	size_t rest_pages = span->nr_pages - nr_pages;
 
 	lock_take(&shard->lock);
 	/* Holes belong to one descriptor; such a block is not worth cutting. */
@@ -373,7 +383,11 @@ static void shrink(struct store *store, struct span *span, size_t nr_pages)
 	if (rest)
 		kept = retire_locked(store, shard, rest, now_ms);
 	lock_release(&shard->lock);
-	if (!kept)
+	if (!rest)
+		return;
+	if (kept)
+		keeper_after_keep(store, shard, rest_pages, now_ms);
+	else
 		leave(store, rest, QUIRE_COUNTER_bytes_direct);
 }
 

@@ -29,6 +29,7 @@
 #include <quire/stat.h>
 
 #include "os/limit.h"
+#include "os/os.h"
 #include "region/shard.h"
 
 #define MAX_SHARDS 16
@@ -64,16 +65,15 @@ struct store {
 	uint64_t next_look_ms;
 	size_t cap_pages;
 	uint32_t inherited; /* forked child: kept memory is shared, drop it */
-	uint32_t next_shard;
 
 	struct lock leave_lock;
 
 	/* keeper lock; see keeper.c */
 	struct lock keeper_lock;
-	struct os_thread *keeper;
+	struct os_thread keeper;
 	uint32_t keeper_word;  /* atomic, futex: changes when there is news */
 	uint32_t keeper_idle;  /* atomic: it sleeps without a time limit */
-	uint32_t keeper_runs;  /* atomic: hint for the free path */
+	uint32_t keeper_runs;  /* atomic: there is one, elsewhere a hint */
 	uint32_t keeper_stop;  /* atomic */
 	uint32_t keeper_barred; /* atomic: nesting count, no thread wanted */
 	uint64_t keeper_retry_ms;
