@@ -149,8 +149,8 @@ static bool wants_huge(const struct store *store, size_t bytes, bool zero)
 {
 	if (store->options.thp == THP_NEVER || bytes < HUGE_SIZE)
 		return false;
-	return !zero || bytes <= store->options.zero_max_bytes ||
-	       store->options.thp == THP_ALWAYS;
+	/* Who asks for zeros may leave most of them alone. */
+	return !zero || store->options.thp == THP_ALWAYS;
 }
 
 /*

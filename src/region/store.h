@@ -35,9 +35,9 @@
 #define MAX_SHARDS 16
 
 enum thp_policy {
-	THP_AUTO,   /* huge pages where whole 2 MiB units allow; not for calloc
-		       above zero_max, which may be sparse */
-	THP_ALWAYS, /* also for those */
+	THP_AUTO,   /* huge pages where whole 2 MiB units allow; not for fresh
+		       zeros (calloc), of which a program may use little */
+	THP_ALWAYS, /* for those as well */
 	THP_NEVER,  /* whatever the system does by itself */
 };
 
