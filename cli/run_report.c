@@ -54,13 +54,15 @@ char *run_report_reason(const struct tally *t, const struct child_result *child,
 		return xasprintf("not applied to the end: %s became a program that quire did not "
 				 "reach (environment cleaned, or static)",
 				 *p->exe ? p->exe : program->path);
-	if (*p->malloc_from && !is_ours(p->malloc_from))
-		return xasprintf("not applied: %s takes its malloc from %s",
-				 *p->exe ? p->exe : program->path,
-				 strcmp(p->malloc_from, p->exe) ?
-					 p->malloc_from :
-					 "its own executable");
-	return NULL;
+	if (!*p->malloc_from || is_ours(p->malloc_from))
+		return NULL;
+	if (program_refused(program))
+		return xasprintf("not applied: %s: %s", program->path,
+				 program_reason(program));
+	return xasprintf("not applied: %s takes its malloc from %s",
+			 *p->exe ? p->exe : program->path,
+			 strcmp(p->malloc_from, p->exe) ? p->malloc_from :
+							  "its own executable");
 }
 
 static void say_blocks(const uint64_t *c)

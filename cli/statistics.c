@@ -85,41 +85,71 @@ static size_t drop_unknown(const double *from, size_t n, double *to)
 	return kept;
 }
 
-static void bootstrap(const double *a, size_t nr_a, const double *b,
-		      size_t nr_b, uint64_t seed, struct interval *out)
+/* One set of samples against another, and how to compare them. */
+struct sides {
+	double *a, *b;		/* without NAN */
+	size_t nr_a, nr_b;
+	uint64_t seed;
+	unsigned int nr;	/* of comparisons that must hold together */
+};
+
+/* Bonferroni: each of @nr intervals misses a twentieth divided by @nr. */
+static void bootstrap(const struct sides *s, struct interval *out)
 {
-	double *room = xcalloc(nr_a > nr_b ? nr_a : nr_b, sizeof(*room));
+	double *room = xcalloc(s->nr_a > s->nr_b ? s->nr_a : s->nr_b,
+			       sizeof(*room));
 	double *ratio = xcalloc(STATISTICS_RESAMPLES, sizeof(*ratio));
-	size_t i;
+	size_t i, outside = STATISTICS_RESAMPLES / (40 * s->nr);
+	uint64_t seed = s->seed;
 
 	for (i = 0; i < STATISTICS_RESAMPLES; i++) {
-		double x = resample(a, nr_a, room, &seed);
-		double y = resample(b, nr_b, room, &seed);
+		double x = resample(s->a, s->nr_a, room, &seed);
+		double y = resample(s->b, s->nr_b, room, &seed);
 
 		ratio[i] = ratio_of(x, y);
 	}
 	qsort(ratio, STATISTICS_RESAMPLES, sizeof(*ratio), ascending);
-	out->low = ratio[STATISTICS_RESAMPLES / 40];
-	out->high = ratio[STATISTICS_RESAMPLES - 1 - STATISTICS_RESAMPLES / 40];
+	out->low = ratio[outside];
+	out->high = ratio[STATISTICS_RESAMPLES - 1 - outside];
 	free(ratio);
 	free(room);
+}
+
+static void compare(const double *a, const double *b, struct sides *s,
+		    struct interval *out)
+{
+	s->a = xcalloc(s->nr_a, sizeof(*s->a));
+	s->b = xcalloc(s->nr_b, sizeof(*s->b));
+	out->ratio = out->low = out->high = NAN;
+	s->nr_a = drop_unknown(a, s->nr_a, s->a);
+	s->nr_b = drop_unknown(b, s->nr_b, s->b);
+	if (s->nr_a && s->nr_b)
+		out->ratio = ratio_of(statistics_median(s->a, s->nr_a),
+				      statistics_median(s->b, s->nr_b));
+	if (s->nr_a >= STATISTICS_LEAST && s->nr_b >= STATISTICS_LEAST)
+		bootstrap(s, out);
+	free(s->a);
+	free(s->b);
 }
 
 void statistics_ratio(const double *a, size_t nr_a, const double *b,
 		      size_t nr_b, uint64_t seed, struct interval *out)
 {
-	double *x = xcalloc(nr_a, sizeof(*x)), *y = xcalloc(nr_b, sizeof(*y));
+	struct sides s = {
+		.nr_a = nr_a, .nr_b = nr_b, .seed = seed, .nr = 1
+	};
 
-	out->ratio = out->low = out->high = NAN;
-	nr_a = drop_unknown(a, nr_a, x);
-	nr_b = drop_unknown(b, nr_b, y);
-	if (nr_a && nr_b)
-		out->ratio = ratio_of(statistics_median(x, nr_a),
-				      statistics_median(y, nr_b));
-	if (nr_a >= STATISTICS_LEAST && nr_b >= STATISTICS_LEAST)
-		bootstrap(x, nr_a, y, nr_b, seed, out);
-	free(x);
-	free(y);
+	compare(a, b, &s, out);
+}
+
+void statistics_ratio_among(const double *a, size_t nr_a, const double *b,
+			    size_t nr_b, unsigned int nr, struct interval *out)
+{
+	struct sides s = {
+		.nr_a = nr_a, .nr_b = nr_b, .seed = nr, .nr = nr ? nr : 1
+	};
+
+	compare(a, b, &s, out);
 }
 
 enum verdict statistics_verdict(const struct interval *i)

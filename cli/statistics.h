@@ -36,6 +36,14 @@ double statistics_median(const double *v, size_t n);
 void statistics_ratio(const double *a, size_t nr_a, const double *b,
 		      size_t nr_b, uint64_t seed, struct interval *out);
 
+/*
+ * statistics_ratio_among - the same for one of @nr comparisons made together
+ * The intervals are wider, so that all of them hold at 95 %.
+ */
+void statistics_ratio_among(const double *a, size_t nr_a, const double *b,
+			    size_t nr_b, unsigned int nr,
+			    struct interval *out);
+
 enum verdict statistics_verdict(const struct interval *i);
 
 /*

@@ -139,6 +139,20 @@ static void intervals_hold_the_truth(void **state)
 	assert_in_range(coverage(1.2, 15, &wrong), 90, 100);
 }
 
+static void many_comparisons_need_more(void **state)
+{
+	double a[] = { 1, 1.02, 1.04, 1.06, 1.08, 1.1, 1.12 };
+	double b[] = { 1, 1.02, 1.04, 1.06, 1.08, 1.1, 1.12 };
+	struct interval one, six, again;
+
+	(void)state;
+	statistics_ratio_among(a, 7, b, 7, 1, &one);
+	statistics_ratio_among(a, 7, b, 7, 6, &six);
+	statistics_ratio_among(a, 7, b, 7, 6, &again);
+	assert_true(six.low < one.low && one.high < six.high);
+	assert_true(six.low == again.low && six.high == again.high);
+}
+
 static void random_numbers_spread(void **state)
 {
 	unsigned int seen[7] = { 0 }, i;
@@ -161,6 +175,7 @@ int main(void)
 		cmocka_unit_test(zeros),
 		cmocka_unit_test(within_one_percent_is_no_difference),
 		cmocka_unit_test(intervals_hold_the_truth),
+		cmocka_unit_test(many_comparisons_need_more),
 		cmocka_unit_test(random_numbers_spread),
 	};
 
