@@ -22,10 +22,15 @@ check-all:
 stress: all
 	meson test -C $(BUILD) --suite stress --repeat 20
 
+# The figures of docs/spans.md; some twenty minutes on an idle machine.
+bench: all
+	ninja -C $(BUILD) --quiet bench/blocks
+	/usr/bin/python3 bench/spans.py $(BUILD)
+
 install: all
 	meson install -C $(BUILD)
 
 clean:
 	rm -rf $(BUILD) build-check
 
-.PHONY: all check check-all stress install clean
+.PHONY: all check check-all stress bench install clean
