@@ -111,6 +111,10 @@ def main(args):
     blocks_table("malloc(64) + free", "ns", [blocks, "pair", "64"], envs, times)
     blocks_table("malloc(64) + free after the helper thread started", "ns",
                  [blocks, "after", "64"], envs, times)
+    blocks_table("malloc(2000) + free", "ns", [blocks, "pair", "2000"], envs,
+                 times)
+    blocks_table("malloc(2000) + free after the helper thread started", "ns",
+                 [blocks, "after", "2000"], envs, times)
     blocks_table("malloc(200000) + free, recycled", "ns",
                  [blocks, "pair", "200000"], envs, times)
     for mib in (2, 8):
