@@ -131,8 +131,9 @@ static void note_hole(const void *address, size_t len)
 
 /*
  * Advice that leaves no trace on the mapping: it acts once, on the pages.
- * Huge pages are asked for by us as well, for every block that can have them,
- * so that asking again changes nothing, unless the user forbade them.
+ * MADV_HUGEPAGE does leave one, but a harmless one: pages that are there stay
+ * as they are, and numpy gives it for every array from 4 MiB on, so that not
+ * keeping such blocks would mean keeping none of the largest.
  */
 static bool advice_leaves_no_trace(int advice)
 {
@@ -148,9 +149,8 @@ static bool advice_leaves_no_trace(int advice)
 	case 23: /* MADV_POPULATE_WRITE */
 	case 24: /* MADV_DONTNEED_LOCKED */
 	case 25: /* MADV_COLLAPSE */
-		return true;
 	case MADV_HUGEPAGE:
-		return store.options.thp != THP_NEVER;
+		return true;
 	default:
 		return false;
 	}
