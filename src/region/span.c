@@ -16,10 +16,18 @@ static bool before(const struct span *a, const struct span *b)
 	return a->page < b->page;
 }
 
-/* Fibonacci hashing: neighbours in address get far apart priorities. */
+/*
+ * A mix in which each bit reaches all others, and no two pages are equal.  One
+ * multiplication is not enough: over addresses at even distances, which is how
+ * blocks of one size lie, it makes regular sequences and so deep trees.
+ */
 static uint64_t priority(const struct span *span)
 {
-	return span->page * 0x9e3779b97f4a7c15ull;
+	uint64_t x = span->page * 0x9e3779b97f4a7c15ull;
+
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	return x ^ x >> 32;
 }
 
 /* Cut the tree at @at: *smaller gets what comes before it, *larger the rest. */
