@@ -78,7 +78,8 @@ report_step() {
 		"$seconds" $((passed - p)) $((failed - f)) $((skipped - s))
 	[ $word = ok ] && return
 	[ $word = skipped ] && tail -n 1 "$log" | sed 's/^/    /' && return
-	tail -n 60 "$log" | sed 's/^/    /'
+	grep -vE '^\[[0-9]+/[0-9]+\] (Compiling|Linking|Generating)' "$log" |
+		tail -n 40 | sed 's/^/    /'
 	echo "    the whole log: $log"
 }
 
@@ -94,12 +95,13 @@ build() {
 run_tests() {
 	local folder=$out/$1 log=$2 json rc p s all
 	shift 2
-	json=$folder/meson-logs/$log.json
-	rm -f "$json"
+	rm -f "$folder/meson-logs/$log"*.json
 	meson test -C "$folder" --no-rebuild --print-errorlogs \
 		--logbase "$log" "$@"
 	rc=$?
-	[ -f "$json" ] || { echo "no test ran"; return 1; }
+	# With a wrapper its name is part of the file's.
+	json=$(compgen -G "$folder/meson-logs/$log*.json") ||
+		{ echo "no test ran"; return 1; }
 	all=$(grep -c '"result": "' "$json")
 	p=$(grep -cE '"result": "(OK|EXPECTEDFAIL)"' "$json")
 	s=$(grep -c '"result": "SKIP"' "$json")
@@ -185,10 +187,10 @@ installed() {
 		readelf -d "$program" | grep 'NEEDED.*libquire\.so\.0' &&
 		LD_LIBRARY_PATH=$libdir "$program" || return
 	# Ours static, what it needs shared: Debian has no static hwloc.
-	read -ra needs < <(pkg-config --print-requires-private quire)
-	read -ra flags < <(pkg-config --cflags quire &&
-		PKG_CONFIG_SYSROOT_DIR='' pkg-config --libs "${needs[@]}")
-	"${compile[@]}" "${flags[@]}" "$libdir/libquire.a" "${flags[@]}" \
+	read -ra needs < <(pkg-config --print-requires-private quire |
+		PKG_CONFIG_SYSROOT_DIR='' xargs -r pkg-config --libs)
+	read -ra flags < <(pkg-config --cflags quire)
+	"${compile[@]}" "${flags[@]}" "$libdir/libquire.a" "${needs[@]}" \
 		-pthread && "$program" || return
 	QUIRE_LIBDIR=$libdir/quire "$stage/usr/local/bin/quire" run -- true &&
 		test -s "$stage/usr/local/share/man/man1/quire.1"
