@@ -12,10 +12,11 @@ extern "C" {
 #endif
 
 enum quire_fact_state {
-	QUIRE_FACT_GOOD,	/* works */
-	QUIRE_FACT_FALLBACK,	/* missing; the fallback named in `effect` is in force */
-	QUIRE_FACT_INFO,	/* neither good nor bad: a size, a count, a mode */
-	QUIRE_FACT_BROKEN,	/* quire cannot work until this is mended */
+	QUIRE_FACT_GOOD,     /* works */
+	QUIRE_FACT_FALLBACK, /* missing; the fallback named in `effect` is in
+				force */
+	QUIRE_FACT_INFO,     /* neither good nor bad: a size, a count, a mode */
+	QUIRE_FACT_BROKEN,   /* quire cannot work until this is mended */
 };
 
 /*
@@ -23,9 +24,9 @@ enum quire_fact_state {
  * the callback only.
  */
 struct quire_fact {
-	const char *name;	/* short, stable, lower case: "rseq", "thp" */
-	const char *value;	/* as found: "registered by glibc, cpu 0" */
-	const char *effect;	/* what follows for quire, the fallback included */
+	const char *name;   /* short, stable, lower case: "rseq", "thp" */
+	const char *value;  /* as found: "registered by glibc, cpu 0" */
+	const char *effect; /* what follows for quire, the fallback included */
 	enum quire_fact_state state;
 };
 

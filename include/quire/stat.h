@@ -61,19 +61,23 @@ const struct quire_counter_info *quire_counter_info(unsigned int nr);
  * is 0.
  */
 struct quire_process {
-	size_t size;		/* set by the caller: sizeof(struct quire_process) */
+	size_t size; /* set by the caller: sizeof(struct quire_process) */
 	uint32_t pid;
 	uint32_t parent;
-	uint32_t loaded;	/* QUIRE_LOADED_… */
-	uint32_t ended;		/* 1: it left by exit or _exit, not by a signal */
-	uint64_t start_ns;	/* our library started */
-	uint64_t last_user_ns;	/* the last moment before the kernel took the process down */
-	uint64_t rss_end;	/* resident when it ended */
-	uint64_t rss_peak;	/* VmHWM when it ended */
-	uint64_t threads_peak;	/* largest number of threads seen (at the end and at each publication) */
-	char exe[256];		/* path of its executable, cut if longer */
-	char malloc_from[256];	/* path of the object whose malloc the program calls */
-	char next_from[256];	/* preload only: the object that serves smaller blocks */
+	uint32_t loaded;   /* QUIRE_LOADED_… */
+	uint32_t ended;	   /* 1: it left by exit or _exit, not by a signal */
+	uint64_t start_ns; /* our library started */
+	uint64_t last_user_ns; /* the last moment before the kernel took the
+				  process down */
+	uint64_t rss_end;      /* resident when it ended */
+	uint64_t rss_peak;     /* VmHWM when it ended */
+	uint64_t threads_peak; /* largest number of threads seen (at the end and
+				  at each publication) */
+	char exe[256];	       /* path of its executable, cut if longer */
+	char malloc_from[256]; /* path of the object whose malloc the program
+				  calls */
+	char next_from[256];   /* preload only: the object that serves smaller
+				  blocks */
 	uint64_t counter[QUIRE_NR_COUNTERS];
 };
 

@@ -55,7 +55,8 @@ void follows(struct finding *f, enum quire_fact_state state, const char *format,
 
 char *size_text(uint64_t bytes, char buf[SIZE_TEXT])
 {
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB",
+					     "PiB" };
 	double size = (double)bytes / 1024;
 	unsigned int unit = 0;
 
@@ -138,8 +139,7 @@ static void look_clock(struct finding *f)
 	found(f, "coarse, %.3g ms, %s", (double)clock.resolution_ns / 1e6,
 	      clock.vdso ? "vDSO" : "no vDSO");
 	if (clock.vdso)
-		follows(f, GOOD,
-			"the age of kept memory costs no system call");
+		follows(f, GOOD, "the age of kept memory costs no system call");
 	else
 		follows(f, FALLBACK,
 			"no vDSO: a system call at each free of a big block");
@@ -200,9 +200,10 @@ static void look_caches(struct finding *f)
 	if (nr > 0)
 		found(f, "%s, lines of %u bytes", text, caches[0].line);
 	else
-		found(f, "%s", nr == -ENOSYS ? "not looked at: built without "
-					       "hwloc"
-					     : "unknown");
+		found(f, "%s",
+		      nr == -ENOSYS ? "not looked at: built without "
+				      "hwloc"
+				    : "unknown");
 	follows(f, INFO, NOT_USED);
 }
 
@@ -229,8 +230,9 @@ static void look_mbind(struct finding *f)
 
 	found(f, "%s%s", error ? "refused: " : "works",
 	      error ? error_name(error) : "");
-	follows(f, INFO, NOT_USED "; a block that the program binds is not "
-				  "kept");
+	follows(f, INFO,
+		NOT_USED "; a block that the program binds is not "
+			 "kept");
 }
 
 /* The process */
@@ -284,8 +286,8 @@ static void look_seccomp(struct finding *f)
 static void look_yama(struct finding *f)
 {
 	uint64_t scope;
-	int error = os_file_number("/proc/sys/kernel/yama/ptrace_scope",
-				   &scope);
+	int error =
+		os_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
 
 	if (error)
 		found(f, "not there");
@@ -308,9 +310,8 @@ static void look_rseq(struct finding *f)
 	else if (rseq.owner == OS_RSEQ_OTHER)
 		found(f, "registered, but not by glibc");
 	else if (rseq.owner == OS_RSEQ_NOBODY)
-		found(f, "not registered%s", rseq.tunable_off
-						     ? ": off by GLIBC_TUNABLES"
-						     : "");
+		found(f, "not registered%s",
+		      rseq.tunable_off ? ": off by GLIBC_TUNABLES" : "");
 	else
 		found(f, "refused: %s", error_name(rseq.error));
 	follows(f, INFO, NOT_USED);
@@ -343,32 +344,25 @@ static void look_io_uring(struct finding *f)
 }
 
 static const struct fact_entry machine_facts[] = {
-	{"kernel", look_kernel},
-	{"glibc", look_glibc},
-	{"page_size", look_page_size},
-	{"address_bits", look_address_bits},
-	{"clock", look_clock},
-	{"cpus", look_cpus},
-	{"caches", look_caches},
-	{"nodes", look_nodes},
-	{"mbind", look_mbind},
+	{ "kernel", look_kernel },	 { "glibc", look_glibc },
+	{ "page_size", look_page_size }, { "address_bits", look_address_bits },
+	{ "clock", look_clock },	 { "cpus", look_cpus },
+	{ "caches", look_caches },	 { "nodes", look_nodes },
+	{ "mbind", look_mbind },
 };
 
 static const struct fact_entry process_facts[] = {
-	{"preload", look_preload},
-	{"threads", look_threads},
-	{"seccomp", look_seccomp},
-	{"yama", look_yama},
-	{"rseq", look_rseq},
-	{"membarrier", look_membarrier},
-	{"io_uring", look_io_uring},
+	{ "preload", look_preload },   { "threads", look_threads },
+	{ "seccomp", look_seccomp },   { "yama", look_yama },
+	{ "rseq", look_rseq },	       { "membarrier", look_membarrier },
+	{ "io_uring", look_io_uring },
 };
 
 static int each(const struct fact_entry *entries, unsigned int nr,
 		quire_fact_fn fn, void *arg)
 {
 	for (unsigned int i = 0; i < nr; i++) {
-		struct finding f = {.state = INFO};
+		struct finding f = { .state = INFO };
 		struct quire_fact fact = {
 			.name = entries[i].name,
 			.value = f.value,

@@ -25,11 +25,11 @@ struct fact_entry {
 	fact_look look;
 };
 
-__attribute__((format(printf, 2, 3))) void
-found(struct finding *f, const char *format, ...);
-__attribute__((format(printf, 3, 4))) void
-follows(struct finding *f, enum quire_fact_state state, const char *format,
-	...);
+__attribute__((format(printf, 2, 3))) void found(struct finding *f,
+						 const char *format, ...);
+__attribute__((format(printf, 3, 4))) void follows(struct finding *f,
+						   enum quire_fact_state state,
+						   const char *format, ...);
 
 /* "12.3 GiB": into a buffer of SIZE_TEXT bytes, which is returned */
 #define SIZE_TEXT 32

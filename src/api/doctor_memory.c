@@ -19,8 +19,8 @@
 #define THP "/sys/kernel/mm/transparent_hugepage/"
 
 /* What the preload library does unless told otherwise (store_options). */
-#define KEEP_PART	4	/* of the smallest limit, kept at most */
-#define RESERVE_PERCENT 10	/* gives back below this much left */
+#define KEEP_PART	4  /* of the smallest limit, kept at most */
+#define RESERVE_PERCENT 10 /* gives back below this much left */
 
 /* "works" or "refused: EPERM" */
 static void found_call(struct finding *f, int error)
@@ -66,8 +66,9 @@ static void look_move(struct finding *f)
 	if (calls.move)
 		follows(f, FALLBACK, "realloc of a big block copies");
 	else
-		follows(f, GOOD, "realloc of a big block moves its pages and "
-				 "copies nothing");
+		follows(f, GOOD,
+			"realloc of a big block moves its pages and "
+			"copies nothing");
 }
 
 static void look_populate(struct finding *f)
@@ -76,8 +77,9 @@ static void look_populate(struct finding *f)
 
 	os_probe_memory_calls(&calls);
 	found_call(f, calls.populate);
-	follows(f, INFO, "no effect: this version faults nothing in ahead; "
-			 "pages come when the program touches them");
+	follows(f, INFO,
+		"no effect: this version faults nothing in ahead; "
+		"pages come when the program touches them");
 }
 
 /* Huge pages */
@@ -93,8 +95,9 @@ static void look_thp(struct finding *f)
 	found(f, "%s%s%s", mode, calls.huge ? ", madvise refused: " : "",
 	      calls.huge ? error_name(calls.huge) : "");
 	if (!strcmp(mode, "always"))
-		follows(f, GOOD, "the kernel gives huge pages to big blocks, "
-				 "with quire and without");
+		follows(f, GOOD,
+			"the kernel gives huge pages to big blocks, "
+			"with quire and without");
 	else if (!strcmp(mode, "madvise") && !calls.huge)
 		follows(f, GOOD,
 			"quire asks for huge pages in blocks with room for "
@@ -153,9 +156,8 @@ static void look_thp_sizes(struct finding *f)
 
 	list_thp_sizes(text, sizeof(text));
 	found(f, "%s", text[0] ? text : "none on");
-	follows(f, INFO,
-		"pages between 4K and 2M: %s", text[0]
-			? "the kernel uses these where quire got none of 2M"
+	follows(f, INFO, "pages between 4K and 2M: %s",
+		text[0] ? "the kernel uses these where quire got none of 2M"
 			: "none; blocks below 2 MiB get pages of 4K");
 }
 
@@ -268,10 +270,11 @@ static void look_rlimit_memlock(struct finding *f)
 	uint64_t limit = os_probe_rlimit(OS_RLIMIT_MEMLOCK);
 	char text[SIZE_TEXT];
 
-	found(f, "%s", limit == UINT64_MAX ? "unlimited"
-					   : size_text(limit, text));
-	follows(f, INFO, "no effect: quire locks no memory; a block that the "
-			 "program locks is not kept");
+	found(f, "%s",
+	      limit == UINT64_MAX ? "unlimited" : size_text(limit, text));
+	follows(f, INFO,
+		"no effect: quire locks no memory; a block that the "
+		"program locks is not kept");
 }
 
 static void look_map_count(struct finding *f)
@@ -289,11 +292,13 @@ static void look_map_count(struct finding *f)
 	found(f, "%llu, of which this process has %ld",
 	      (unsigned long long)most, have);
 	if ((uint64_t)have >= most / 10 * 9)
-		follows(f, FALLBACK, "nearly used up: cutting kept memory and "
-				     "mapping new may be refused");
+		follows(f, FALLBACK,
+			"nearly used up: cutting kept memory and "
+			"mapping new may be refused");
 	else
-		follows(f, GOOD, "room for mappings; where the kernel refuses "
-				 "one, kept memory is given back first");
+		follows(f, GOOD,
+			"room for mappings; where the kernel refuses "
+			"one, kept memory is given back first");
 }
 
 static void follows_strict_commit(struct finding *f)
@@ -326,8 +331,9 @@ static void look_overcommit(struct finding *f)
 	} else {
 		found(f, "%llu, %s", (unsigned long long)mode,
 		      mode == 1 ? "always" : "heuristic");
-		follows(f, GOOD, "kept memory takes nothing from others but "
-				 "the pages it holds");
+		follows(f, GOOD,
+			"kept memory takes nothing from others but "
+			"the pages it holds");
 	}
 }
 
@@ -344,33 +350,35 @@ static void look_swap(struct finding *f)
 	os_file_field("/proc/meminfo", "SwapFree:", &unused);
 	if (!total) {
 		found(f, "none");
-		follows(f, INFO, "kept memory stays resident until it decays "
-				 "or memory runs short");
+		follows(f, INFO,
+			"kept memory stays resident until it decays "
+			"or memory runs short");
 		return;
 	}
 	found(f, "%s free of %s", size_text(unused << 10, a),
 	      size_text(total << 10, b));
-	follows(f, INFO, "kept memory may be swapped out before it decays; "
-			 "using it again then costs a read");
+	follows(f, INFO,
+		"kept memory may be swapped out before it decays; "
+		"using it again then costs a read");
 }
 
 const struct fact_entry memory_facts[] = {
-	{"mmap", look_map},
-	{"madvise", look_discard},
-	{"mremap", look_move},
-	{"populate", look_populate},
-	{"thp", look_thp},
-	{"thp_defrag", look_thp_defrag},
-	{"thp_sizes", look_thp_sizes},
-	{"hugetlb_2m", look_hugetlb_2m},
-	{"hugetlb_1g", look_hugetlb_1g},
-	{"limit", look_limit},
-	{"rlimit_as", look_rlimit_as},
-	{"rlimit_data", look_rlimit_data},
-	{"rlimit_memlock", look_rlimit_memlock},
-	{"max_map_count", look_map_count},
-	{"overcommit", look_overcommit},
-	{"swap", look_swap},
+	{ "mmap", look_map },
+	{ "madvise", look_discard },
+	{ "mremap", look_move },
+	{ "populate", look_populate },
+	{ "thp", look_thp },
+	{ "thp_defrag", look_thp_defrag },
+	{ "thp_sizes", look_thp_sizes },
+	{ "hugetlb_2m", look_hugetlb_2m },
+	{ "hugetlb_1g", look_hugetlb_1g },
+	{ "limit", look_limit },
+	{ "rlimit_as", look_rlimit_as },
+	{ "rlimit_data", look_rlimit_data },
+	{ "rlimit_memlock", look_rlimit_memlock },
+	{ "max_map_count", look_map_count },
+	{ "overcommit", look_overcommit },
+	{ "swap", look_swap },
 };
 
 const unsigned int nr_memory_facts = ARRAY_SIZE(memory_facts);

@@ -16,8 +16,9 @@ typedef void (*panic_fn)(const char *what, const char *file, int line);
 /* const after init; the default traps */
 extern panic_fn panic_hook;
 
-__attribute__((noreturn, cold, noinline)) void
-panic_at(const char *what, const char *file, int line);
+__attribute__((noreturn, cold, noinline)) void panic_at(const char *what,
+							const char *file,
+							int line);
 
 #define ASSERT(condition)                                                      \
 	do {                                                                   \

@@ -7,12 +7,12 @@
 #ifndef BASE_ATOMIC_H
 #define BASE_ATOMIC_H
 
-#define load_relaxed(p)	    __atomic_load_n((p), __ATOMIC_RELAXED)
-#define load_acquire(p)	    __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-#define add_relaxed(p, v)   __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
-#define add_acq_rel(p, v)   __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define load_relaxed(p)	       __atomic_load_n((p), __ATOMIC_RELAXED)
+#define load_acquire(p)	       __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define store_relaxed(p, v)    __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define store_release(p, v)    __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define add_relaxed(p, v)      __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define add_acq_rel(p, v)      __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define exchange_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
 #define exchange_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
 

@@ -91,10 +91,10 @@ static int faulty_thread_start(const char *name, void (*body)(void *),
 }
 
 static const int usual_errors[FAULTY_NR_KINDS] = {
-	[FAULTY_MAP] = ENOMEM,	      [FAULTY_RESERVE] = ENOMEM,
-	[FAULTY_UNMAP] = ENOMEM,      [FAULTY_ADVISE] = EINVAL,
-	[FAULTY_MOVE] = ENOMEM,	      [FAULTY_READ_FILE] = EACCES,
-	[FAULTY_SHARE] = EPERM,	      [FAULTY_THREAD] = EAGAIN,
+	[FAULTY_MAP] = ENOMEM,	 [FAULTY_RESERVE] = ENOMEM,
+	[FAULTY_UNMAP] = ENOMEM, [FAULTY_ADVISE] = EINVAL,
+	[FAULTY_MOVE] = ENOMEM,	 [FAULTY_READ_FILE] = EACCES,
+	[FAULTY_SHARE] = EPERM,	 [FAULTY_THREAD] = EAGAIN,
 };
 
 void faulty_start(const struct os_ops *over)

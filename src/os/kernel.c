@@ -28,7 +28,7 @@
 /* Up to six arguments of any integer or pointer type; result or -errno. */
 #define CALL(...) CALL_PADDED(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define CALL_PADDED(nr, a, b, c, d, e, f, ...)                                 \
-	raw_syscall((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d),     \
+	raw_syscall((long)(nr), (long)(a), (long)(b), (long)(c), (long)(d),    \
 		    (long)(e), (long)(f))
 
 static bool is_error(long result)
@@ -202,7 +202,8 @@ static int create_with_signals_blocked(struct os_thread *thread)
 
 	if (pthread_attr_init(&attr))
 		return -ENOMEM;
-	pthread_attr_setstacksize(&attr, max_size(128 << 10, PTHREAD_STACK_MIN));
+	pthread_attr_setstacksize(&attr,
+				  max_size(128 << 10, PTHREAD_STACK_MIN));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&thread->id, &attr, thread_main, thread);

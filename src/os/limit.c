@@ -36,26 +36,26 @@
 #define NO_LIMIT (1ull << 62)
 
 struct scratch {
-	char text[8192];	/* the file that is being read */
-	char group[1024];	/* our group, as /proc/self/cgroup names it */
-	char folder[1536];	/* of the level that is being looked at */
-	size_t mount_len;	/* of folder: how much of it is the mount */
-	int version;		/* 1 or 2; 0: no memory group */
+	char text[8192];   /* the file that is being read */
+	char group[1024];  /* our group, as /proc/self/cgroup names it */
+	char folder[1536]; /* of the level that is being looked at */
+	size_t mount_len;  /* of folder: how much of it is the mount */
+	int version;	   /* 1 or 2; 0: no memory group */
 };
 
 struct file_names {
 	const char *limit;
-	const char *soft;	/* a second limit, or NULL */
+	const char *soft; /* a second limit, or NULL */
 	const char *used;
 	const char *active_file;
 	const char *inactive_file;
 };
 
 static const struct file_names names_of_version[] = {
-	[1] = {"/memory.limit_in_bytes", NULL, "/memory.usage_in_bytes",
-	       "total_active_file", "total_inactive_file"},
-	[2] = {"/memory.max", "/memory.high", "/memory.current", "active_file",
-	       "inactive_file"},
+	[1] = { "/memory.limit_in_bytes", NULL, "/memory.usage_in_bytes",
+		"total_active_file", "total_inactive_file" },
+	[2] = { "/memory.max", "/memory.high", "/memory.current", "active_file",
+		"inactive_file" },
 };
 
 /* Parsing: all of it cuts the text in place. */
@@ -197,8 +197,8 @@ static bool leaves_view(const char *path)
 /* Where does it show? */
 
 struct mount_line {
-	char *root;		/* which group the mount shows as its root */
-	char *point;		/* where */
+	char *root;  /* which group the mount shows as its root */
+	char *point; /* where */
 	char *type;
 	char *options;
 };
@@ -282,8 +282,8 @@ static bool scan_mounts(struct scratch *s, long *below)
 static void find_folder(struct scratch *s)
 {
 	long below = 0;
-	long got = os->read_file("/proc/self/mountinfo", s->text,
-				 sizeof(s->text));
+	long got =
+		os->read_file("/proc/self/mountinfo", s->text, sizeof(s->text));
 
 	/* Too many mounts to see ours: it is where it is everywhere. */
 	if (got <= 0 || !scan_mounts(s, &below))
@@ -458,7 +458,7 @@ static void look_at_machine(struct scratch *s, struct os_limit *best)
 
 int os_limit_tightest(struct os_limit *out)
 {
-	struct os_limit best = {.limit = UINT64_MAX, .smallest = UINT64_MAX};
+	struct os_limit best = { .limit = UINT64_MAX, .smallest = UINT64_MAX };
 	struct scratch s;
 
 	look_at_machine(&s, &best);

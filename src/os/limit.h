@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 struct os_limit {
-	uint64_t limit;		/* bytes; UINT64_MAX: none found */
-	uint64_t used;		/* bytes, file cache not counted */
-	uint64_t smallest;	/* bytes; the smallest limit of any level, which
-				   may be another level than the tightest */
-	char path[256];		/* the group's folder, or "machine" */
+	uint64_t limit;	   /* bytes; UINT64_MAX: none found */
+	uint64_t used;	   /* bytes, file cache not counted */
+	uint64_t smallest; /* bytes; the smallest limit of any level, which
+			      may be another level than the tightest */
+	char path[256];	   /* the group's folder, or "machine" */
 };
 
 /*

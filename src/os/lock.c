@@ -20,12 +20,11 @@
 #define SPINS 40
 
 /* Ranks that this thread holds, one bit each.  Own thread only. */
-static __thread uint32_t held_ranks
-	__attribute__((tls_model("initial-exec")));
+static __thread uint32_t held_ranks __attribute__((tls_model("initial-exec")));
 
 void lock_init(struct lock *lock, enum lock_rank rank)
 {
-	*lock = (struct lock){.rank = rank};
+	*lock = (struct lock){ .rank = rank };
 }
 
 static void note_rank(const struct lock *lock)

@@ -20,20 +20,20 @@
 
 enum lock_rank {
 	RANK_NONE,
-	RANK_KEEPER,	/* region: the helper thread's state */
-	RANK_LEAVE,	/* region: memory on its way back to the kernel */
-	RANK_SHARD,	/* region: one shard of the span store */
-	RANK_PAGEMAP,	/* region: leaves and descriptors being added */
+	RANK_KEEPER,  /* region: the helper thread's state */
+	RANK_LEAVE,   /* region: memory on its way back to the kernel */
+	RANK_SHARD,   /* region: one shard of the span store */
+	RANK_PAGEMAP, /* region: leaves and descriptors being added */
 	RANK_LAST = 31,
 };
 
 struct lock {
-	uint32_t word;		/* atomic: 0 free, 1 held, 2 held and waited for */
-	uint32_t rank;		/* const after init */
+	uint32_t word; /* atomic: 0 free, 1 held, 2 held and waited for */
+	uint32_t rank; /* const after init */
 	/* this lock */
 	uint64_t takes;
 	uint64_t contended;
-	uint64_t hold_cycles;	/* of one take in LOCK_SAMPLE */
+	uint64_t hold_cycles; /* of one take in LOCK_SAMPLE */
 	uint64_t taken_at;
 };
 

@@ -24,10 +24,10 @@
 #include <stdint.h>
 
 enum os_advice {
-	OS_DISCARD,	/* give the pages back now; they read as zeros */
-	OS_HUGE,	/* huge pages wanted */
+	OS_DISCARD, /* give the pages back now; they read as zeros */
+	OS_HUGE,    /* huge pages wanted */
 	OS_NO_HUGE,
-	OS_POPULATE,	/* fault in for writing, report instead of SIGBUS */
+	OS_POPULATE, /* fault in for writing, report instead of SIGBUS */
 };
 
 /* The caller's memory, kept until the join: what it is about is os's own. */

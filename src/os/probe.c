@@ -46,7 +46,7 @@ static int try_rseq(void)
 		uint32_t cpu_id_start, cpu_id;
 		uint64_t rseq_cs;
 		uint32_t flags, rest[3];
-	} __attribute__((aligned(RSEQ_AREA_SIZE))) area = {.cpu_id = -1u};
+	} __attribute__((aligned(RSEQ_AREA_SIZE))) area = { .cpu_id = -1u };
 	long result = PROBE(SYS_rseq, &area, RSEQ_AREA_SIZE, 0, RSEQ_SIGNATURE);
 
 	if (!result)
@@ -64,7 +64,7 @@ static bool rseq_off_by_tunable(void)
 
 void os_probe_rseq(struct os_rseq *out)
 {
-	*out = (struct os_rseq){.tunable_off = rseq_off_by_tunable()};
+	*out = (struct os_rseq){ .tunable_off = rseq_off_by_tunable() };
 	if (&glibc_rseq_size && glibc_rseq_size) {
 		out->owner = OS_RSEQ_GLIBC;
 		out->size = glibc_rseq_size;
@@ -100,7 +100,7 @@ int os_probe_mbind(void)
 
 int os_probe_io_uring(void)
 {
-	uint32_t params[30] = {0}; /* struct io_uring_params, all defaults */
+	uint32_t params[30] = { 0 }; /* struct io_uring_params, all defaults */
 	long fd = PROBE(SYS_io_uring_setup, 1, params);
 
 	if (fd < 0)
@@ -154,7 +154,7 @@ void os_probe_memory_calls(struct os_memory_calls *out)
 	void *page;
 	int error = os->map(PAGE_SIZE, PAGE_SIZE, &page);
 
-	*out = (struct os_memory_calls){error, error, error, error, error};
+	*out = (struct os_memory_calls){ error, error, error, error, error };
 	if (error)
 		return;
 	out->discard = try_discard(page);
@@ -166,7 +166,7 @@ void os_probe_memory_calls(struct os_memory_calls *out)
 
 void os_probe_clock(struct os_clock *out)
 {
-	struct timespec step = {0, 0};
+	struct timespec step = { 0, 0 };
 	int saved = errno;
 
 	clock_getres(CLOCK_MONOTONIC_COARSE, &step);
@@ -216,7 +216,7 @@ void os_probe_kernel(char *buf, size_t len)
 bool os_version_at_least(const char *text, unsigned int major,
 			 unsigned int minor)
 {
-	unsigned int part[2] = {0, 0};
+	unsigned int part[2] = { 0, 0 };
 
 	for (int i = 0; i < 2; i++) {
 		for (; *text >= '0' && *text <= '9' && part[i] < 100000; text++)

@@ -17,25 +17,25 @@
 #include <stdint.h>
 
 enum os_rseq_owner {
-	OS_RSEQ_MISSING,	/* the kernel has none, or a filter refuses */
-	OS_RSEQ_NOBODY,		/* could be registered, is not */
+	OS_RSEQ_MISSING, /* the kernel has none, or a filter refuses */
+	OS_RSEQ_NOBODY,	 /* could be registered, is not */
 	OS_RSEQ_GLIBC,
-	OS_RSEQ_OTHER,		/* registered, but not by glibc */
+	OS_RSEQ_OTHER, /* registered, but not by glibc */
 };
 
 struct os_rseq {
 	enum os_rseq_owner owner;
-	int error;		/* why it is missing: a negative errno */
-	unsigned int size;	/* of glibc's area */
-	bool tunable_off;	/* GLIBC_TUNABLES switches it off */
+	int error;	   /* why it is missing: a negative errno */
+	unsigned int size; /* of glibc's area */
+	bool tunable_off;  /* GLIBC_TUNABLES switches it off */
 };
 
 struct os_memory_calls {
 	int map;
-	int discard;		/* madvise(MADV_DONTNEED), and zeros after */
-	int huge;		/* madvise(MADV_HUGEPAGE) */
-	int populate;		/* madvise(MADV_POPULATE_WRITE) */
-	int move;		/* mremap onto reserved addresses */
+	int discard;  /* madvise(MADV_DONTNEED), and zeros after */
+	int huge;     /* madvise(MADV_HUGEPAGE) */
+	int populate; /* madvise(MADV_POPULATE_WRITE) */
+	int move;     /* mremap onto reserved addresses */
 };
 
 struct os_clock {
@@ -44,12 +44,12 @@ struct os_clock {
 };
 
 void os_probe_rseq(struct os_rseq *out);
-int os_probe_membarrier(void);	/* the commands' bits, or a negative errno */
+int os_probe_membarrier(void); /* the commands' bits, or a negative errno */
 int os_probe_mbind(void);
 int os_probe_io_uring(void);
 void os_probe_memory_calls(struct os_memory_calls *out);
 void os_probe_clock(struct os_clock *out);
-bool os_probe_secure(void);	/* the loader ignores LD_PRELOAD here */
+bool os_probe_secure(void); /* the loader ignores LD_PRELOAD here */
 unsigned int os_probe_address_bits(void);
 size_t os_probe_page_size(void);
 const char *os_probe_glibc(void);

@@ -16,7 +16,7 @@
 
 struct sim_file {
 	const char *path;
-	const char *text;	/* NULL: not readable */
+	const char *text; /* NULL: not readable */
 };
 
 /* set by the test's thread; clock and reads: atomic, relaxed */

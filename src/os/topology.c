@@ -75,7 +75,7 @@ static bool at_end(const char *text)
 
 int os_ids_parse(const char *text, struct os_ids *out)
 {
-	struct os_ids ids = {0};
+	struct os_ids ids = { 0 };
 
 	if (at_end(text)) {
 		*out = ids;
@@ -142,7 +142,7 @@ static bool put_range(struct printer *p, unsigned int first, unsigned int last)
 
 void os_ids_print(const struct os_ids *ids, char *buf, size_t len)
 {
-	struct printer p = {buf, len, 0};
+	struct printer p = { buf, len, 0 };
 
 	if (!len)
 		return;
@@ -173,7 +173,7 @@ static bool read_ids(const char *path, struct os_ids *out)
 /* The raw call takes any mask that is large enough; the wrapper's does not. */
 static void read_allowed(struct os_ids *out)
 {
-	unsigned long mask[OS_IDS_MAX / (8 * sizeof(long))] = {0};
+	unsigned long mask[OS_IDS_MAX / (8 * sizeof(long))] = { 0 };
 	const unsigned int per_word = 8 * sizeof(long);
 	int saved = errno;
 	long got = syscall(SYS_sched_getaffinity, 0, sizeof(mask), mask);
@@ -215,9 +215,9 @@ static void fill_cache(hwloc_obj_t obj, struct os_cache *out)
 
 	out->level = cache->depth;
 	out->kind = kinds[cache->type];
-	out->shared_by = obj->cpuset ? (unsigned int)hwloc_bitmap_weight(
-					       obj->cpuset)
-				     : 0;
+	out->shared_by =
+		obj->cpuset ? (unsigned int)hwloc_bitmap_weight(obj->cpuset)
+			    : 0;
 	out->line = cache->linesize;
 	out->ways = cache->associativity;
 	out->size = cache->size;

@@ -17,24 +17,24 @@
 #define OS_IDS_MAX 8192
 
 struct os_ids {
-	unsigned int nr;	/* how many */
-	unsigned int end;	/* the largest plus 1; 0 when there is none */
+	unsigned int nr;  /* how many */
+	unsigned int end; /* the largest plus 1; 0 when there is none */
 	uint64_t bits[OS_IDS_MAX / 64];
 };
 
 struct os_topology {
-	struct os_ids possible;	/* CPUs that could ever appear */
+	struct os_ids possible; /* CPUs that could ever appear */
 	struct os_ids online;
-	struct os_ids allowed;	/* CPUs the calling thread may run on */
-	struct os_ids nodes;	/* memory nodes that are online */
-	bool cpus_known;	/* false: /sys could not be read, guessed */
+	struct os_ids allowed; /* CPUs the calling thread may run on */
+	struct os_ids nodes;   /* memory nodes that are online */
+	bool cpus_known;       /* false: /sys could not be read, guessed */
 	bool nodes_known;
 };
 
 struct os_cache {
 	unsigned int level;
 	char kind;		/* 'd' data, 'i' instructions, 'u' both */
-	unsigned int shared_by;	/* CPUs */
+	unsigned int shared_by; /* CPUs */
 	unsigned int line;	/* bytes; 0: not known */
 	int ways;		/* -1: fully associative; 0: not known */
 	uint64_t size;		/* bytes */

@@ -42,12 +42,17 @@
 #endif
 
 static const char *const names[] = {
-	"kernel", "glibc", "page_size", "address_bits", "clock", "cpus",
-	"caches", "nodes", "mbind", "mmap", "madvise", "mremap", "populate",
-	"thp", "thp_defrag", "thp_sizes", "hugetlb_2m", "hugetlb_1g", "limit",
-	"rlimit_as", "rlimit_data", "rlimit_memlock", "max_map_count",
-	"overcommit", "swap", "preload", "threads", "seccomp", "yama", "rseq",
-	"membarrier", "io_uring",
+	"kernel",	  "glibc",	   "page_size",
+	"address_bits",	  "clock",	   "cpus",
+	"caches",	  "nodes",	   "mbind",
+	"mmap",		  "madvise",	   "mremap",
+	"populate",	  "thp",	   "thp_defrag",
+	"thp_sizes",	  "hugetlb_2m",	   "hugetlb_1g",
+	"limit",	  "rlimit_as",	   "rlimit_data",
+	"rlimit_memlock", "max_map_count", "overcommit",
+	"swap",		  "preload",	   "threads",
+	"seccomp",	  "yama",	   "rseq",
+	"membarrier",	  "io_uring",
 };
 
 #define NR_NAMES (sizeof(names) / sizeof(names[0]))
@@ -172,7 +177,7 @@ static void has_state(const char *name, enum quire_fact_state state)
 
 static void install(struct sock_filter *filter, size_t nr)
 {
-	struct sock_fprog program = {(unsigned short)nr, filter};
+	struct sock_fprog program = { (unsigned short)nr, filter };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
@@ -350,7 +355,7 @@ static int register_and_report(int fd)
 
 static void limit_to(int which, rlim_t bytes)
 {
-	struct rlimit limit = {bytes, bytes};
+	struct rlimit limit = { bytes, bytes };
 
 	if (setrlimit(which, &limit))
 		_exit(76);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When kept memory goes back, who does it, and what shards, stores and processes
- * have to do with each other.
+ * When kept memory goes back, who does it, and what shards, stores and
+ * processes have to do with each other.
  */
 #include "store_fixture.h"
 
@@ -184,7 +184,7 @@ static void the_cap_holds_over_shards(void **state)
 static void live_and_kept_stay_near_the_peak(void **state)
 {
 	uint64_t peak = 0, seed = 5;
-	char *block[8] = {NULL};
+	char *block[8] = { NULL };
 
 	(void)state;
 	for (int round = 0; round < 500; round++) {
@@ -379,9 +379,9 @@ static void close_gives_everything_back(void **state)
 	options.thp = THP_AUTO;
 	assert_int_equal(store_open(&other, &options), 0);
 	for (int i = 0; i < 200; i++) {
-		char *block = store_alloc(&other,
-					  random_below(&seed, 8 * MIB) + 1,
-					  i % 7 ? PAGE_SIZE : 4 * MIB, i % 3);
+		char *block =
+			store_alloc(&other, random_below(&seed, 8 * MIB) + 1,
+				    i % 7 ? PAGE_SIZE : 4 * MIB, i % 3);
 		assert_non_null(block);
 		if (i % 2)
 			assert_int_equal(store_free(&other, block), 0);
@@ -428,7 +428,8 @@ static void kept_memory_goes_before_failure(void **state)
 	check_all(&store, 0);
 }
 
-/* The helper thread, with a clock that stands: it decays what sim says is due */
+/* The helper thread, with a clock that stands: it decays what sim says is due
+ */
 
 static bool wait_for_kept(size_t bytes)
 {

@@ -18,10 +18,12 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-#define V1_MOUNT "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup " \
-		 "cgroup rw,memory\n"
-#define V2_MOUNT "41 31 0:38 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 " \
-		 "cgroup2 rw,nsdelegate\n"
+#define V1_MOUNT                                                               \
+	"35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup "             \
+	"cgroup rw,memory\n"
+#define V2_MOUNT                                                               \
+	"41 31 0:38 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 "            \
+	"cgroup2 rw,nsdelegate\n"
 #define ROOT_MOUNT "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
 
 #define V1_NO_LIMIT "9223372036854771712\n"
@@ -80,7 +82,7 @@ static void expect_machine(void)
 
 static void nothing_readable(void **state)
 {
-	struct os_limit l = {.limit = 7, .used = 8, .path = "kept"};
+	struct os_limit l = { .limit = 7, .used = 8, .path = "kept" };
 
 	(void)state;
 	assert_int_equal(os_limit_tightest(&l), -ENOENT);
@@ -263,11 +265,10 @@ static void hybrid(void **state)
 	(void)state;
 	machine();
 	sim_file_set("/proc/self/cgroup", "0::/u\n4:memory:/a\n1:name=x:/y\n");
-	sim_file_set("/proc/self/mountinfo",
-		     ROOT_MOUNT
-		     "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 c rw\n"
-		     "36 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup c rw,cpu\n"
-		     V1_MOUNT);
+	sim_file_set(
+		"/proc/self/mountinfo", ROOT_MOUNT
+		"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 c rw\n"
+		"36 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup c rw,cpu\n" V1_MOUNT);
 	sim_file_set("/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
 		     "536870912\n");
 	sim_file_set("/sys/fs/cgroup/memory/a/memory.usage_in_bytes",
@@ -372,9 +373,17 @@ static void mounts_unreadable_or_too_many(void **state)
 static void absurd_limits(void **state)
 {
 	static const char *const texts[] = {
-		"", "\n", "abc\n", "-1\n", " 12\n", "12x\n", "0x1000\n",
+		"",
+		"\n",
+		"abc\n",
+		"-1\n",
+		" 12\n",
+		"12x\n",
+		"0x1000\n",
 		"99999999999999999999999999999999\n",
-		"18446744073709551615\n", "maximum\n", "1 2\n",
+		"18446744073709551615\n",
+		"maximum\n",
+		"1 2\n",
 	};
 
 	(void)state;
@@ -422,12 +431,19 @@ static void limit_of_zero(void **state)
 static void absurd_tables(void **state)
 {
 	static const char *const groups[] = {
-		"\n", ":::\n", "0:\n", "0::\n", "0::relative\n", "memory\n",
-		"4:memory\n", "4:memory:\n", "4:memory:x\n", "0", ":memory:",
+		"\n",	      ":::\n",	       "0:\n",
+		"0::\n",      "0::relative\n", "memory\n",
+		"4:memory\n", "4:memory:\n",   "4:memory:x\n",
+		"0",	      ":memory:",
 	};
 	static const char *const mounts[] = {
-		"\n", "- cgroup2\n", "1 2 3 4 5 6\n", "1 2 3 4 5 6 -\n",
-		"1 2 3 4 5 6 - cgroup2", "\\", "1 2 3 \\0 \\04 - - - -\n",
+		"\n",
+		"- cgroup2\n",
+		"1 2 3 4 5 6\n",
+		"1 2 3 4 5 6 -\n",
+		"1 2 3 4 5 6 - cgroup2",
+		"\\",
+		"1 2 3 \\0 \\04 - - - -\n",
 		"       \n",
 	};
 
@@ -447,7 +463,9 @@ static void absurd_tables(void **state)
 static void absurd_machine(void **state)
 {
 	static const char *const texts[] = {
-		"", "MemTotal:\n", "MemTotal: 0 kB\nMemAvailable: 0 kB\n",
+		"",
+		"MemTotal:\n",
+		"MemTotal: 0 kB\nMemAvailable: 0 kB\n",
 		"MemTotal: 99999999999999999999 kB\nMemAvailable: 1 kB\n",
 		"MemTotal: 18014398509481984 kB\nMemAvailable: 1 kB\n",
 		"MemTotal: 5 kB\nMemAvailable: 6 kB\n",

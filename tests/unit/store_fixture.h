@@ -75,7 +75,7 @@ static inline void in_a_row(char **at, const size_t *bytes, int nr)
 
 static inline void three_in_a_row(char *at[3], size_t bytes)
 {
-	size_t sizes[] = {bytes, bytes, bytes};
+	size_t sizes[] = { bytes, bytes, bytes };
 
 	in_a_row(at, sizes, 3);
 }
@@ -83,7 +83,7 @@ static inline void three_in_a_row(char *at[3], size_t bytes)
 /* Blocks at even places, and between them others, so that they do not touch. */
 static inline void apart(char **at, size_t first, size_t step_down, int nr)
 {
-	size_t sizes[32] = {0};
+	size_t sizes[32] = { 0 };
 	char *all[32];
 
 	for (int i = 0; i < nr; i++) {

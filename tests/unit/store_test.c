@@ -60,8 +60,10 @@ static void up_to_a_quarter_more_is_taken_whole(void **state)
 
 static void neighbours_merge_in_every_order(void **state)
 {
-	static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-					 {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+	static const int orders[6][3] = {
+		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+		{ 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 }
+	};
 
 	(void)state;
 	for (int i = 0; i < 6; i++)
@@ -103,8 +105,8 @@ static void an_aligned_block_comes_again(void **state)
 	(void)state;
 	for (int i = 0; i < 5; i++) {
 		give(block);
-		assert_ptr_equal(
-			store_alloc(&store, 2 * MIB, 2 * MIB, false), block);
+		assert_ptr_equal(store_alloc(&store, 2 * MIB, 2 * MIB, false),
+				 block);
 	}
 	assert_true(COUNT(&store, span_hit) == 5);
 	assert_true(COUNT(&store, span_fresh) == 1);
@@ -252,7 +254,7 @@ static void grow_in_place(void **state)
 
 static void growth_moves_pages(void **state)
 {
-	static const enum thp_policy policies[] = {THP_NEVER, THP_AUTO};
+	static const enum thp_policy policies[] = { THP_NEVER, THP_AUTO };
 	struct store_options options = quiet_options();
 
 	(void)state;
@@ -343,8 +345,8 @@ static void kept_memory_that_cannot_grow_ages(void **state)
 		sim_advance_ms(400);
 		char *larger = alloc(6 * MIB);
 
-		assert_true(i == 3 || COUNT(&store, remap_failed) ==
-					      (uint64_t)i + 1);
+		assert_true(i == 3 ||
+			    COUNT(&store, remap_failed) == (uint64_t)i + 1);
 		store_note(&store, larger, 1, NOTE_TAINT);
 		give(larger);
 		give(alloc(MIB));
@@ -397,18 +399,18 @@ static void misuse_has_a_code(void **state)
 
 static void odd_requests(void **state)
 {
-	static const size_t too_large[] = {SIZE_MAX, SIZE_MAX - 4095,
-					   SIZE_MAX - 4096, SIZE_MAX / 2,
-					   (size_t)1 << 62, (size_t)1 << 48,
-					   (size_t)1 << 47};
+	static const size_t too_large[] = { SIZE_MAX,	     SIZE_MAX - 4095,
+					    SIZE_MAX - 4096, SIZE_MAX / 2,
+					    (size_t)1 << 62, (size_t)1 << 48,
+					    (size_t)1 << 47 };
 	char *kept = alloc(MIB), *block;
 
 	(void)state;
 	give(kept);
 	for (size_t i = 0; i < sizeof(too_large) / sizeof(size_t); i++) {
 		errno = 77;
-		assert_null(store_alloc(&store, too_large[i], PAGE_SIZE,
-					i & 1));
+		assert_null(
+			store_alloc(&store, too_large[i], PAGE_SIZE, i & 1));
 		assert_null(store_alloc(&store, too_large[i], 2 * MIB, 0));
 		assert_int_equal(errno, 77);
 	}
@@ -451,9 +453,9 @@ static void recycled_memory_carries_no_state(void **state)
 	static const struct {
 		int advice;
 		const char *flag;
-	} kinds[] = {{MADV_DONTFORK, " dc"},
-		     {MADV_DONTDUMP, " dd"},
-		     {MADV_MERGEABLE, " mg"}};
+	} kinds[] = { { MADV_DONTFORK, " dc" },
+		      { MADV_DONTDUMP, " dd" },
+		      { MADV_MERGEABLE, " mg" } };
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -545,8 +547,8 @@ static void notes_on_kept_memory(void **state)
 	assert_true(COUNT(&store, bytes_kept) == 0);
 	assert_false(is_mapped(block));
 	assert_true(is_mapped(block + MIB)); /* the program's affair */
-	mine = mmap(block + MIB, MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS |
-						       MAP_FIXED, -1, 0);
+	mine = mmap(block + MIB, MIB, PROT_READ,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	assert_ptr_equal(mine, block + MIB);
 	assert_int_equal(munmap(mine, MIB), 0);
 	check_all(&store, 0);
@@ -581,8 +583,8 @@ static void holes_are_left_alone(void **state)
 }
 
 /*
- * The kernel hands the unmapped part of a live block to us again.  Whatever then
- * becomes of the old block, the new one stays whole.
+ * The kernel hands the unmapped part of a live block to us again.  Whatever
+ * then becomes of the old block, the new one stays whole.
  */
 static void a_block_in_the_hole_of_another(void **state)
 {

@@ -61,7 +61,7 @@ static void lists(void **state)
 
 static void bad_list(const char *text, int error)
 {
-	struct os_ids ids = {.nr = 42};
+	struct os_ids ids = { .nr = 42 };
 
 	assert_int_equal(os_ids_parse(text, &ids), error);
 	assert_int_equal(ids.nr, 42);
@@ -70,9 +70,10 @@ static void bad_list(const char *text, int error)
 static void bad_lists(void **state)
 {
 	static const char *const texts[] = {
-		",", "0,", ",0", "0,,1", "-", "-1", "1-", "1--2", "3-1", "a",
-		"0x1", "0-3 ", " 0", "0;1", "0-3-5", "0\n1", "0\n\n", "0-3:1/2",
-		"+1", "\n0", "1.5", "0-a",
+		",",  "0,",   ",0",    "0,,1", "-",	"-1",
+		"1-", "1--2", "3-1",   "a",    "0x1",	"0-3 ",
+		" 0", "0;1",  "0-3-5", "0\n1", "0\n\n", "0-3:1/2",
+		"+1", "\n0",  "1.5",   "0-a",
 	};
 
 	(void)state;
@@ -134,7 +135,7 @@ static void from_files(void **state)
 
 static void guessed(void **state)
 {
-	static const char *const texts[] = {NULL, "", "\n", "all\n", "0-\n"};
+	static const char *const texts[] = { NULL, "", "\n", "all\n", "0-\n" };
 	struct os_topology t;
 
 	(void)state;
@@ -219,9 +220,9 @@ static void file_helpers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(lists),     T(bad_lists), T(print_cut),
-		T(has),	      T(from_files), T(guessed),
-		T(on_this_machine), T(versions), T(file_helpers),
+		T(lists),	 T(bad_lists), T(print_cut),	   T(has),
+		T(from_files),	 T(guessed),   T(on_this_machine), T(versions),
+		T(file_helpers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
