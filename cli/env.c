@@ -189,31 +189,34 @@ static int parse(int argc, char **argv, struct keys *keys, enum env_form *form)
 	return -1;
 }
 
+/* Returns the exit code. */
+static int print_variables(enum env_form form, const struct keys *keys)
+{
+	char *library = paths_own_library("libquire-preload.so");
+	char *options = keys_text(keys);
+	int rc = CLI_OWN;
+
+	if (!library)
+		say("libquire-preload.so is not found; QUIRE_LIBDIR can name its directory");
+	else if (!paths_preloadable(library))
+		rc = usage_error("env: '%s' has a blank or a colon, which LD_PRELOAD cannot hold",
+				 library);
+	else
+		rc = put(form, library, options);
+	free(options);
+	free(library);
+	return rc;
+}
+
 int cmd_env(int argc, char **argv)
 {
 	enum env_form form = FORM_PLAIN;
 	struct keys keys = { { NULL } };
-	char *library, *options;
 	int rc;
 
 	rc = parse(argc, argv, &keys, &form);
-	if (rc >= 0)
-		return rc;
-	library = paths_own_library("libquire-preload.so");
-	if (!library) {
-		say("libquire-preload.so is not found; QUIRE_LIBDIR can name its directory");
-		return CLI_OWN;
-	}
-	if (!paths_preloadable(library)) {
-		rc = usage_error("env: '%s' has a blank or a colon, which LD_PRELOAD cannot hold",
-				 library);
-		free(library);
-		return rc;
-	}
-	options = keys_text(&keys);
-	rc = put(form, library, options);
-	free(options);
-	free(library);
+	if (rc < 0)
+		rc = print_variables(form, &keys);
 	keys_free(&keys);
 	return rc;
 }

@@ -357,34 +357,43 @@ static int report(struct measure *m)
 	return rc ? rc : judge(m);
 }
 
+static void drop(struct measure *m)
+{
+	spool_close(&m->rounds.spool);
+	rows_close(&m->rows);
+	command_free(&m->command);
+	keys_free(&m->keys);
+	free(m->rounds.keys);
+}
+
+/* All that follows the options; returns the exit code. */
+static int measure(struct measure *m, char **command)
+{
+	int rc = check_options(m);
+
+	if (!rc)
+		rc = command_find(&m->command, command, "measure");
+	if (!rc)
+		rc = prepare(m);
+	if (!rc)
+		announce(m);
+	if (!rc)
+		rc = rounds_run(&m->rounds, !m->no_record);
+	if (!rc)
+		rc = record(m);
+	return rc ? rc : report(m);
+}
+
 int cmd_measure(int argc, char **argv)
 {
 	struct measure m = { .rounds = { .nr = DEFAULT_ROUNDS,
-					 .warm_ups = 1 } };
+					 .warm_ups = 1,
+					 .spool = { .fd = -1 } } };
 	int rc;
 
 	rc = take_options(&m, argc, argv);
-	if (rc >= 0)
-		return rc;
-	rc = check_options(&m);
-	if (rc)
-		return rc;
-	rc = command_find(&m.command, argv + optind, "measure");
-	if (rc)
-		return rc;
-	rc = prepare(&m);
-	if (!rc)
-		announce(&m);
-	if (!rc)
-		rc = rounds_run(&m.rounds, !m.no_record);
-	if (!rc)
-		rc = record(&m);
-	if (!rc)
-		rc = report(&m);
-	spool_close(&m.rounds.spool);
-	rows_close(&m.rows);
-	command_free(&m.command);
-	keys_free(&m.keys);
-	free(m.rounds.keys);
+	if (rc < 0)
+		rc = measure(&m, argv + optind);
+	drop(&m);
 	return rc;
 }

@@ -115,6 +115,22 @@ static double refault_seconds(const struct rows *rows,
 	return fmin(system, (double)rec->refaulted_pages * fault_ns * 1e-9);
 }
 
+/* Half the width of the widest interval of wall time, as-is against itself too. */
+static double widest(const struct rows *rows)
+{
+	double most = 0;
+	int i;
+
+	for (i = 0; i < NR_ROWS; i++) {
+		const struct interval *w =
+			&rows->row[i].compared[METRIC_WALL].against;
+
+		if (row_runs(rows, (enum row_id)i) && w->ratio > 0)
+			most = fmax(most, (w->high - w->low) / (2 * w->ratio));
+	}
+	return most;
+}
+
 void prescribe(const struct rows *rows, const struct recording *recording,
 	       double fault_ns, struct prescription *out)
 {
@@ -125,8 +141,7 @@ void prescribe(const struct rows *rows, const struct recording *recording,
 
 	out->best = fastest(rows);
 	out->choice = choose(rows, out->best);
-	out->noise = fmax(fabs(as_is[METRIC_WALL].against.low - 1),
-			  fabs(as_is[METRIC_WALL].against.high - 1));
+	out->noise = widest(rows);
 	out->refault = system > 0 ? again / system : again * 0;
 	out->not_memory = all > 0 ? 1 - again / all : NAN;
 }
@@ -273,7 +288,7 @@ void prescribe_print(const struct prescription *p,
 	else
 		print_choice(p, view, f);
 	if (100 * p->noise > PRESCRIBE_NOISY)
-		fprintf(f, "noisy: as-is differs from itself by up to ±%.0f %%; a quieter machine or more "
-			   "runs (-n) would tell more\n",
+		fprintf(f, "noisy: wall times are known to ±%.0f %% only; a quieter machine "
+			   "or more runs (-n) would tell more\n",
 			100 * p->noise);
 }

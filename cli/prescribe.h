@@ -14,7 +14,7 @@
 struct prescription {
 	enum row_id choice;	/* ROW_AS_IS: leave it as it is */
 	enum row_id best;	/* the fastest row that counts */
-	double noise;		/* half width of as-is against itself, a ratio */
+	double noise;		/* widest half interval of wall time, of the ratio */
 	double refault;		/* of system time, 0..1; NAN: not known */
 	double not_memory;	/* of all processor time, 0..1; NAN: not known */
 };

@@ -18,6 +18,7 @@
 #include "paths.h"
 #include "result.h"
 #include "run_report.h"
+#include "run_result.h"
 #include "scratch.h"
 #include "tally.h"
 #include "text.h"
@@ -26,6 +27,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,7 +133,7 @@ static void set_variables(const struct run *run, struct variables *v)
 static int write_result(const struct run *run, const struct tally *t,
 			const struct child_result *child)
 {
-	int rc = run_report_json(run->out, &run->command, t, child);
+	int rc = run_result(run->out, &run->command, t, child);
 
 	if (rc)
 		say("cannot write the result: %s", strerror(-rc));
@@ -162,33 +164,47 @@ static int finish(const struct run *run, const struct child_result *child)
 	return code;
 }
 
-int cmd_run(int argc, char **argv)
+/* From the start of the command to its end; returns the exit code. */
+static int run_command(const struct run *run)
 {
-	struct run run = { 0 };
+	struct child_spec spec = { .path = run->command.path,
+				   .argv = run->command.argv,
+				   .fd = { -1, -1, -1 } };
 	struct child_result child;
 	struct variables v;
 	int rc;
 
+	set_variables(run, &v);
+	spec.envp = v.list;
+	child_signals(CHILD_IGNORE);
+	rc = child_run(&spec, &child);
+	variables_free(&v);
+	if (rc)
+		return command_failed(&run->command, -rc);
+	return finish(run, &child);
+}
+
+static void drop(struct run *run)
+{
+	keys_free(&run->keys);
+	command_free(&run->command);
+	free(run->library);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run run = { 0 };
+	int rc;
+
 	rc = parse(&run, argc, argv);
 	if (rc >= 0)
-		return rc;
+		goto out;
 	rc = command_find(&run.command, argv + optind, "run");
-	if (rc)
-		return rc;
-	rc = prepare(&run);
-	if (rc)
-		return rc;
-	set_variables(&run, &v);
-	child_signals(CHILD_IGNORE);
-	rc = child_run(&(struct child_spec){ .path = run.command.path,
-					     .argv = run.command.argv,
-					     .envp = v.list,
-					     .fd = { -1, -1, -1 } },
-		       &child);
-	variables_free(&v);
-	rc = rc ? command_failed(&run.command, -rc) : finish(&run, &child);
-	keys_free(&run.keys);
-	command_free(&run.command);
-	free(run.library);
+	if (!rc)
+		rc = prepare(&run);
+	if (!rc)
+		rc = run_command(&run);
+out:
+	drop(&run);
 	return rc;
 }

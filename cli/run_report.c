@@ -9,19 +9,13 @@
  */
 #include "run_report.h"
 #include "cli.h"
-#include "result.h"
+#include "sample.h"
 #include "text.h"
 
-#include <errno.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-static double seconds_of(struct timeval t)
-{
-	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
-}
 
 static bool is_ours(const char *malloc_from)
 {
@@ -145,28 +139,20 @@ void run_report_text(const struct tally *t, const struct child_result *child,
 	}
 	say("%s wall, %s user, %s system; %s page faults",
 	    spell_seconds((double)(child->end_ns - child->start_ns) * 1e-9).s,
-	    spell_seconds(seconds_of(child->usage.ru_utime)).s,
-	    spell_seconds(seconds_of(child->usage.ru_stime)).s,
+	    spell_seconds(sample_seconds(child->usage.ru_utime)).s,
+	    spell_seconds(sample_seconds(child->usage.ru_stime)).s,
 	    spell_count((double)child->usage.ru_minflt +
 			(double)child->usage.ru_majflt).s);
 }
 
-/* All processes as one, for the functions that print counters. */
-static struct quire_process sum_of(const struct tally *t)
-{
-	struct quire_process p = t->main;
-
-	p.size = sizeof(p);
-	memcpy(p.counter, t->counter, sizeof(p.counter));
-	return p;
-}
-
 void run_report_counters(const struct tally *t)
 {
-	struct quire_process sum = sum_of(t);
-	int len = quire_process_text(&sum, NULL, 0);
+	struct quire_process sum;
+	int len;
 	char *text, *line, *save = NULL;
 
+	tally_sum(t, &sum);
+	len = quire_process_text(&sum, NULL, 0);
 	if (len <= 0)
 		return;
 	text = xcalloc((size_t)len + 1, 1);
@@ -175,54 +161,4 @@ void run_report_counters(const struct tally *t)
 	     line = strtok_r(NULL, "\n", &save))
 		say("  %s", line);
 	free(text);
-}
-
-static void add_row(struct result *r, const char *metric, const char *unit,
-		    double value)
-{
-	struct result_key key = { "run", "quire", metric, unit, "lower" };
-
-	result_row(r, &key, &value, 1);
-}
-
-static void add_rows(struct result *r, const struct tally *t,
-		     const struct child_result *child)
-{
-	const struct rusage *u = &child->usage;
-
-	add_row(r, "wall", "s", (double)(child->end_ns - child->start_ns) * 1e-9);
-	add_row(r, "user", "s", seconds_of(u->ru_utime));
-	add_row(r, "system", "s", seconds_of(u->ru_stime));
-	add_row(r, "faults", "faults",
-		(double)u->ru_minflt + (double)u->ru_majflt);
-	add_row(r, "peak_rss", "bytes", t->nr ? (double)t->rss_peak : NAN);
-	add_row(r, "end_rss", "bytes", t->nr ? (double)t->rss_end : NAN);
-}
-
-int run_report_json(FILE *f, const struct command *command,
-		    const struct tally *t, const struct child_result *child)
-{
-	struct quire_process sum = sum_of(t);
-	char *reason = run_report_reason(t, child, &command->program);
-	struct machine machine;
-	struct result *r;
-	int rc;
-
-	machine_look(&machine);
-	r = result_new(&machine);
-	result_words(r, "command", command->argv);
-	result_number(r, "exit_code", child_exit_code(child->status));
-	result_number(r, "nr_processes", t->nr);
-	if (reason)
-		result_note(r, "no_effect", "quire", reason);
-	if (t->nr)
-		result_process(r, &sum);
-	add_rows(r, t, child);
-	errno = 0;
-	rc = result_write(r, f);
-	if (fclose(f) && !rc)
-		rc = -errno;
-	result_free(r);
-	free(reason);
-	return rc;
 }

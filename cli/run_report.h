@@ -9,7 +9,7 @@
 #include "command.h"
 #include "tally.h"
 
-#include <stdio.h>
+#include <stdbool.h>
 
 /*
  * run_report_reason - why quire did not serve the command, to be freed
@@ -27,9 +27,5 @@ void run_report_text(const struct tally *t, const struct child_result *child,
 
 /* run_report_counters - every counter that is not 0, on stderr */
 void run_report_counters(const struct tally *t);
-
-/* run_report_json - write and close @f; 0 or a negative errno */
-int run_report_json(FILE *f, const struct command *command,
-		    const struct tally *t, const struct child_result *child);
 
 #endif /* QUIRE_CLI_RUN_REPORT_H */

@@ -37,7 +37,7 @@ enum metric metric_find(const char *name, size_t len)
 	return (enum metric)i;
 }
 
-static double seconds_of(struct timeval t)
+double sample_seconds(struct timeval t)
 {
 	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
@@ -77,8 +77,8 @@ void sample_take(struct sample *s, const struct child_result *child,
 	const struct rusage *u = &child->usage;
 
 	s->v[METRIC_WALL] = (double)(child->end_ns - child->start_ns) * 1e-9;
-	s->v[METRIC_USER] = seconds_of(u->ru_utime);
-	s->v[METRIC_SYSTEM] = seconds_of(u->ru_stime);
+	s->v[METRIC_USER] = sample_seconds(u->ru_utime);
+	s->v[METRIC_SYSTEM] = sample_seconds(u->ru_stime);
 	s->v[METRIC_FAULTS] = (double)u->ru_minflt + (double)u->ru_majflt;
 	s->v[METRIC_PEAK_RSS] = peak_of(child, t, own_peak);
 	s->v[METRIC_END_RSS] = t->rss_end ? (double)t->rss_end : NAN;

@@ -42,6 +42,9 @@ struct sample {
 void sample_take(struct sample *s, const struct child_result *child,
 		 const struct tally *t, uint64_t own_peak);
 
+/* sample_seconds - a time of getrusage() */
+double sample_seconds(struct timeval t);
+
 /* sample_own_peak - what to give to it */
 uint64_t sample_own_peak(void);
 

@@ -70,6 +70,13 @@ void tally_read(struct tally *t, const char *dir, pid_t pid)
 		closedir(d);
 }
 
+void tally_sum(const struct tally *t, struct quire_process *out)
+{
+	*out = t->main;
+	out->size = sizeof(*out);
+	memcpy(out->counter, t->counter, sizeof(out->counter));
+}
+
 static size_t stem(const char *file)
 {
 	const char *so = strstr(file, ".so");

@@ -30,6 +30,9 @@ struct tally {
  */
 void tally_read(struct tally *t, const char *dir, pid_t pid);
 
+/* tally_sum - all processes as one, for what prints counters */
+void tally_sum(const struct tally *t, struct quire_process *out);
+
 /*
  * tally_malloc_is - does any process take its malloc from library @file?
  * Compared up to ".so": the version behind it may be a link or its target.

@@ -48,7 +48,8 @@ class Case(unittest.TestCase):
         self.tmp.mkdir()
         self.env = {k: v for k, v in os.environ.items()
                     if k not in ("LD_PRELOAD", "GLIBC_TUNABLES",
-                                 "QUIRE_OPTIONS", "MALLOC_ARENA_MAX")}
+                                 "QUIRE_OPTIONS", "MALLOC_ARENA_MAX",
+                                 "MALLOC_PERTURB_")}
         self.env["TMPDIR"] = str(self.tmp)
 
     def quire(self, *words, env=None, **more):
