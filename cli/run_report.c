@@ -81,6 +81,7 @@ static void say_given_back(const uint64_t *c)
 	} part[] = {
 		{ QUIRE_COUNTER_bytes_decayed, "unused for the decay time" },
 		{ QUIRE_COUNTER_bytes_capped, "over the cap" },
+		{ QUIRE_COUNTER_bytes_replaced, "to make room" },
 		{ QUIRE_COUNTER_bytes_pressed, "a limit came near" },
 		{ QUIRE_COUNTER_bytes_trimmed, "asked for" },
 		{ QUIRE_COUNTER_bytes_direct, "at once" },
@@ -145,6 +146,32 @@ void run_report_text(const struct tally *t, const struct child_result *child,
 			(double)child->usage.ru_majflt).s);
 }
 
+/*
+ * The sums of counters.def.  Only one thread at rest has counters that were
+ * all true at the same moment.
+ */
+static void check_sums(const struct tally *t)
+{
+	const uint64_t *c = t->counter;
+
+	if (t->nr != 1 || !t->main.ended || t->main.threads_peak != 1)
+		return;
+	if (c[QUIRE_COUNTER_span_alloc] !=
+	    c[QUIRE_COUNTER_span_hit] + c[QUIRE_COUNTER_span_grown] +
+		    c[QUIRE_COUNTER_span_fresh])
+		say("counters of blocks do not add up: please report it");
+	if (c[QUIRE_COUNTER_bytes_mapped] - c[QUIRE_COUNTER_bytes_unmapped] !=
+		    c[QUIRE_COUNTER_bytes_live] + c[QUIRE_COUNTER_bytes_kept] ||
+	    c[QUIRE_COUNTER_bytes_unmapped] !=
+		    c[QUIRE_COUNTER_bytes_decayed] +
+			    c[QUIRE_COUNTER_bytes_capped] +
+			    c[QUIRE_COUNTER_bytes_replaced] +
+			    c[QUIRE_COUNTER_bytes_pressed] +
+			    c[QUIRE_COUNTER_bytes_trimmed] +
+			    c[QUIRE_COUNTER_bytes_direct])
+		say("counters of bytes do not add up: please report it");
+}
+
 void run_report_counters(const struct tally *t)
 {
 	struct quire_process sum;
@@ -161,4 +188,5 @@ void run_report_counters(const struct tally *t)
 	     line = strtok_r(NULL, "\n", &save))
 		say("  %s", line);
 	free(text);
+	check_sums(t);
 }

@@ -215,6 +215,10 @@ class Applied(Case):
     def test_verbose_prints_counters(self):
         done = self.quire("run", "-v", "--", self.compiled(BIG_C), 512, 10)
         self.assertIn("span_alloc 20 blocks", done.stderr)
+        for more in ((), ("--decay", "0"), ("--keep", "1M"), ("--shards", "1")):
+            done = self.quire("run", "-v", *more, "--", self.compiled(BIG_C),
+                              900, 30)
+            self.assertNotIn("add up", done.stderr)
 
 
 class NotApplied(Case):
