@@ -9,6 +9,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,5 +65,49 @@ char *command_text(const struct command *c)
 			text[i] = ' ';
 	if (i > COMMAND_TEXT)
 		strcpy(text + COMMAND_TEXT - 3, "...");
+	return text;
+}
+
+/* A word that means itself to a shell. */
+static bool is_plain(const char *word)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789_-./,:+@%";
+
+	return *word && !word[strspn(word, plain)];
+}
+
+/* 'word', each quote in it as '\'' */
+static char *quoted(const char *word)
+{
+	char *out, *o;
+
+	if (is_plain(word))
+		return xstrdup(word);
+	out = o = xcalloc(strlen(word) * 4 + 3, 1);
+	*o++ = '\'';
+	for (; *word; word++) {
+		if (*word == '\'')
+			o = stpcpy(o, "'\\''");
+		else
+			*o++ = *word;
+	}
+	*o = '\'';
+	return out;
+}
+
+char *command_quoted(const struct command *c)
+{
+	char *text = xstrdup(""), *longer, *word;
+	size_t i;
+
+	for (i = 0; c->argv[i]; i++) {
+		word = quoted(c->argv[i]);
+		longer = xasprintf("%s%s%s", text, i ? " " : "", word);
+		free(word);
+		free(text);
+		text = longer;
+	}
 	return text;
 }

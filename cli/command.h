@@ -27,4 +27,7 @@ int command_failed(const struct command *c, int error);
 /* command_text - its words in one line, cut if long; to be freed */
 char *command_text(const struct command *c);
 
+/* command_quoted - all of it, as a shell wants it; to be freed */
+char *command_quoted(const struct command *c);
+
 #endif /* QUIRE_CLI_COMMAND_H */

@@ -91,7 +91,7 @@ static double seconds(void)
 }
 
 /* One round; negative if there is no memory. */
-static double probe_once(void)
+static double probe_once(int advice)
 {
 	double start = seconds();
 	size_t i;
@@ -100,8 +100,8 @@ static double probe_once(void)
 
 	if (p == MAP_FAILED)
 		return -1;
-	/* the cost is told per 4 KiB page; refused without huge pages: same */
-	madvise(p, PROBE_BYTES, MADV_NOHUGEPAGE);
+	/* refused where there are no huge pages, which is as well */
+	madvise(p, PROBE_BYTES, advice);
 	for (i = 0; i < PROBE_BYTES; i += PROBE_PAGE)
 		((volatile char *)p)[i] = 1;
 	munmap(p, PROBE_BYTES);
@@ -109,37 +109,40 @@ static double probe_once(void)
 }
 
 /* The best of some rounds: the others were disturbed. */
-static double probe(void)
+static double probe(int advice)
 {
 	double ns, best = 0;
 	int i;
 
 	for (i = 0; i < PROBE_ROUNDS; i++) {
-		ns = probe_once();
+		ns = probe_once(advice);
 		if (ns > 0 && (best == 0 || ns < best))
 			best = ns;
 	}
 	return best;
 }
 
-double machine_fault_ns(void)
+struct fault_cost machine_fault_cost(void)
 {
-	double ns = 0;
+	struct fault_cost cost = { 0, 0 };
 	bool got;
 	int fd[2];
 	pid_t pid;
 
 	if (pipe(fd))
-		return 0;
+		return cost;
 	pid = fork();
 	if (pid == 0) {
-		ns = probe();
-		_exit(write(fd[1], &ns, sizeof(ns)) != sizeof(ns));
+		cost.page = probe(MADV_NOHUGEPAGE);
+		cost.huge = probe(MADV_HUGEPAGE);
+		_exit(write(fd[1], &cost, sizeof(cost)) != sizeof(cost));
 	}
 	close(fd[1]);
-	got = pid > 0 && read(fd[0], &ns, sizeof(ns)) == sizeof(ns);
+	got = pid > 0 && read(fd[0], &cost, sizeof(cost)) == sizeof(cost);
 	close(fd[0]);
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
-	return got ? ns : 0;
+	if (!got)
+		cost.page = cost.huge = 0;
+	return cost;
 }

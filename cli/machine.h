@@ -18,11 +18,17 @@ struct machine {
 
 void machine_look(struct machine *m);
 
+/* What one page of 4 KiB costs, in ns: map, touch, unmap.  0: not known. */
+struct fault_cost {
+	double page;
+	double huge;	/* as a part of a huge page; `page` where there are none */
+};
+
 /*
- * machine_fault_ns - what one 4 KiB page costs: map, touch, unmap
- * Measured on 64 MiB in a process of its own, so that we stay small (see
- * child.c about ru_maxrss).  0 if it could not be measured.
+ * machine_fault_cost - measure it
+ * On 64 MiB, in a process of its own, so that we stay small (see child.c about
+ * ru_maxrss).
  */
-double machine_fault_ns(void);
+struct fault_cost machine_fault_cost(void);
 
 #endif /* QUIRE_CLI_MACHINE_H */

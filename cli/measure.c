@@ -40,7 +40,7 @@ struct measure {
 	struct command command;
 	struct machine machine;
 	struct recording recording;
-	double fault_ns;
+	struct fault_cost fault;
 	FILE *out;		/* of -o */
 	const char *row_list;
 	const char *failif_text[MAX_FAILIFS];
@@ -231,7 +231,8 @@ static int prepare(struct measure *m)
 	rc = spool_open(&r->spool, r->scratch);
 	if (rc)
 		return rc;
-	m->fault_ns = m->no_record ? 0 : machine_fault_ns();
+	if (!m->no_record)
+		m->fault = machine_fault_cost();
 	return child_stopped() ? CLI_SIGNAL + child_stopped() : 0;
 }
 
@@ -338,12 +339,12 @@ static int report(struct measure *m)
 	struct prescribe_view view = { .rows = &m->rows,
 				       .recording = &m->recording,
 				       .command = &m->command,
-				       .fault_ns = m->fault_ns };
+				       .fault = m->fault };
 	struct prescription p;
 	int rc = 0;
 
 	rows_compare(&m->rows);
-	prescribe(&m->rows, &m->recording, m->fault_ns, &p);
+	prescribe(&m->rows, &m->recording, &m->fault, &p);
 	remark(m);
 	if (!m->json) {
 		table_print(&m->rows, stdout);

@@ -77,7 +77,8 @@ struct result *measure_result(const struct rounds *rounds,
 	result_number(r, "rounds", rounds->nr);
 	result_number(r, "warm_ups", rounds->warm_ups);
 	result_text(r, "options", rounds->keys);
-	result_number(r, "fault_ns", view->fault_ns);
+	result_number(r, "page_ns", view->fault.page);
+	result_number(r, "page_in_huge_ns", view->fault.huge);
 	result_text(r, "prescription", rounds->rows->row[p->choice].name);
 	result_text(r, "prescription_line", line);
 	result_number(r, "noise", p->noise);

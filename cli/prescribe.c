@@ -29,6 +29,8 @@
 enum {
 	PRESCRIBE_SEED = 7,
 	PRESCRIBE_NOISY = 5,	/* percent */
+	PRESCRIBE_HUGE = 512,	/* pages in a huge one */
+	PRESCRIBE_MEMORY = 5,	/* percent of the time that is worth a word */
 };
 
 static bool counts(const struct rows *rows, enum row_id id)
@@ -103,16 +105,35 @@ static enum row_id choose(const struct rows *rows, enum row_id best)
 	return choice;
 }
 
+/*
+ * Of @pages, those that came in huge ones: with fewer faults than pages, each
+ * fault that brought 512 saved 511.
+ */
+static double pages_in_huge(double pages, double faults)
+{
+	double huge = (pages - faults) / (PRESCRIBE_HUGE - 1) * PRESCRIBE_HUGE;
+
+	return fmin(fmax(huge, 0), pages);
+}
+
 /* Seconds that as-is spends on buying pages again; NAN: not known. */
 static double refault_seconds(const struct rows *rows,
-			      const struct recording *rec, double fault_ns)
+			      const struct recording *rec,
+			      const struct fault_cost *fault)
 {
-	double system =
-		rows->row[ROW_AS_IS].compared[METRIC_SYSTEM].median;
+	const struct comparison *c = rows->row[ROW_AS_IS].compared;
+	double again = (double)rec->refaulted_pages;
+	double all = again + (double)rec->first_pages, ns;
 
-	if (!rec->known || fault_ns <= 0 || !isfinite(system))
+	if (!rec->known || !isfinite(c[METRIC_SYSTEM].median))
 		return NAN;
-	return fmin(system, (double)rec->refaulted_pages * fault_ns * 1e-9);
+	if (!rec->refaulted_pages)
+		return 0;
+	if (fault->page <= 0)
+		return NAN;
+	ns = fault->page + (fault->huge - fault->page) *
+		     pages_in_huge(all, c[METRIC_FAULTS].median) / all;
+	return fmin(c[METRIC_SYSTEM].median, again * ns * 1e-9);
 }
 
 /* Half the width of the widest interval of wall time, as-is against itself too. */
@@ -132,13 +153,14 @@ static double widest(const struct rows *rows)
 }
 
 void prescribe(const struct rows *rows, const struct recording *recording,
-	       double fault_ns, struct prescription *out)
+	       const struct fault_cost *fault, struct prescription *out)
 {
 	const struct comparison *as_is = rows->row[ROW_AS_IS].compared;
-	double again = refault_seconds(rows, recording, fault_ns);
+	double again = refault_seconds(rows, recording, fault);
 	double system = as_is[METRIC_SYSTEM].median;
 	double all = as_is[METRIC_USER].median + system;
 
+	out->again = again;
 	out->best = fastest(rows);
 	out->choice = choose(rows, out->best);
 	out->noise = widest(rows);
@@ -150,7 +172,7 @@ char *prescribe_line(const struct prescription *p,
 		     const struct prescribe_view *view)
 {
 	const struct row *row = &view->rows->row[p->choice];
-	char *cmd = command_text(view->command);
+	char *cmd = command_quoted(view->command);
 	char *line = NULL;
 
 	switch (row->price) {
@@ -258,19 +280,24 @@ static void print_nothing(const struct prescription *p,
 	const struct recording *rec = view->recording;
 	const struct comparison *c = view->rows->row[ROW_AS_IS].compared;
 
-	fputs("prescription: nothing to gain here", f);
 	if (!isfinite(p->not_memory)) {
-		fputs("\n", f);
+		fputs("prescription: nothing to gain here\n", f);
 		return;
 	}
-	fprintf(f, ": %.1f %% of the time is not memory at all\n",
-		100 * p->not_memory);
-	fprintf(f, "  (processor time %s, %s of it system; %s pages bought again at %.2f us each,\n"
-		   "   the cost of a page measured here before the runs)\n",
+	if (100 * (1 - p->not_memory) < PRESCRIBE_MEMORY)
+		fprintf(f, "prescription: nothing to gain here: %.1f %% of the time is not memory at all\n",
+			100 * p->not_memory);
+	else
+		fprintf(f, "prescription: none, no row is faster beyond noise, though only %.0f %% of the time "
+			   "is not memory\n",
+			100 * p->not_memory);
+	fprintf(f, "  (processor time %s, %s of it system; %s pages bought again, about %s: a page\n"
+		   "   costs %.2f us here, %.2f us in a huge page, measured before the runs)\n",
 		spell_seconds(c[METRIC_USER].median + c[METRIC_SYSTEM].median).s,
 		spell_seconds(c[METRIC_SYSTEM].median).s,
 		spell_count((double)rec->refaulted_pages).s,
-		view->fault_ns * 1e-3);
+		spell_seconds(p->again).s, view->fault.page * 1e-3,
+		view->fault.huge * 1e-3);
 }
 
 void prescribe_print(const struct prescription *p,

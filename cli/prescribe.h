@@ -6,6 +6,7 @@
 #define QUIRE_CLI_PRESCRIBE_H
 
 #include "command.h"
+#include "machine.h"
 #include "recording.h"
 #include "rows.h"
 
@@ -15,23 +16,23 @@ struct prescription {
 	enum row_id choice;	/* ROW_AS_IS: leave it as it is */
 	enum row_id best;	/* the fastest row that counts */
 	double noise;		/* widest half interval of wall time, of the ratio */
+	double again;		/* seconds that buying pages again takes; NAN */
 	double refault;		/* of system time, 0..1; NAN: not known */
 	double not_memory;	/* of all processor time, 0..1; NAN: not known */
 };
 
 /*
  * prescribe - choose
- * @fault_ns: what one page costs here, 0 if not known
  */
 void prescribe(const struct rows *rows, const struct recording *recording,
-	       double fault_ns, struct prescription *out);
+	       const struct fault_cost *fault, struct prescription *out);
 
 /* What prescribe_print() tells besides the choice. */
 struct prescribe_view {
 	const struct rows *rows;
 	const struct recording *recording;
 	const struct command *command;
-	double fault_ns;
+	struct fault_cost fault;
 };
 
 void prescribe_print(const struct prescription *p,

@@ -21,6 +21,8 @@
 
 enum { ROUNDS = 7 };
 
+static const struct fault_cost no_cost, cost = { 1000, 100 };
+
 static const struct {
 	const char *name;
 	enum row_price price;
@@ -69,7 +71,7 @@ static enum row_id choice_of(const double wall[NR_ROWS])
 	struct rows rows;
 
 	make_rows(&rows, wall);
-	prescribe(&rows, &none, 0, &p);
+	prescribe(&rows, &none, &no_cost, &p);
 	drop_rows(&rows);
 	return p.choice;
 }
@@ -103,12 +105,12 @@ static void a_row_that_failed_does_not_count(void **state)
 	(void)state;
 	make_rows(&rows, (double[]){ 1, 1, .1, .8, .8, .8, .8 });
 	rows.row[ROW_ENV].exit_code = 1;
-	prescribe(&rows, &none, 0, &p);
+	prescribe(&rows, &none, &no_cost, &p);
 	assert_int_equal(p.choice, ROW_JEMALLOC);
 	rows.row[ROW_JEMALLOC].nr_strange = 1;
 	rows.row[ROW_MIMALLOC].nr_timed_out = 1;
 	rows.row[ROW_TCMALLOC].idle = xstrdup("not installed");
-	prescribe(&rows, &none, 0, &p);
+	prescribe(&rows, &none, &no_cost, &p);
 	assert_int_equal(p.choice, ROW_QUIRE);
 	drop_rows(&rows);
 }
@@ -122,16 +124,22 @@ static void shares_of_time(void **state)
 
 	(void)state;
 	make_rows(&rows, (double[]){ 1, 1, 1, 1, 1, 1, 1 });
-	prescribe(&rows, &rec, 1000, &p);
+	rows.row[ROW_AS_IS].compared[METRIC_FAULTS].median = 600000;
+	prescribe(&rows, &rec, &cost, &p);
 	assert_in_range(p.refault * 1000, 490, 510);
 	assert_in_range(p.not_memory * 1000, 740, 760);
+	/* as many pages in hardly any faults: they are huge, and cheap */
+	rows.row[ROW_AS_IS].compared[METRIC_FAULTS].median = 1000;
+	prescribe(&rows, &rec, &cost, &p);
+	assert_in_range(p.refault * 1000, 49, 52);
+	rows.row[ROW_AS_IS].compared[METRIC_FAULTS].median = 1e9;
 	/* an estimate above all system time is cut there */
 	rec.refaulted_pages *= 100;
-	prescribe(&rows, &rec, 1000, &p);
+	prescribe(&rows, &rec, &cost, &p);
 	assert_true(p.refault == 1);
 	assert_in_range(p.not_memory * 1000, 490, 510);
 	rec.known = false;
-	prescribe(&rows, &rec, 1000, &p);
+	prescribe(&rows, &rec, &cost, &p);
 	assert_true(isnan(p.refault) && isnan(p.not_memory));
 	drop_rows(&rows);
 }

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "command.h"
 #include "keys.h"
 #include "recording.h"
 #include "table.h"
@@ -172,6 +173,18 @@ static void spelling(void **state)
 	assert_string_equal(spell_seconds(0.00035).s, "350 us");
 }
 
+static void commands_are_quoted(void **state)
+{
+	char a[] = "sh", b[] = "it's $a \"b\"", c[] = "", d[] = "-x=/a.b";
+	char *argv[] = { a, b, c, d, NULL };
+	struct command command = { .argv = argv };
+	char *text = command_quoted(&command);
+
+	(void)state;
+	assert_string_equal(text, "sh 'it'\\''s $a \"b\"' '' '-x=/a.b'");
+	free(text);
+}
+
 static int columns_of(const char *line)
 {
 	int n = 0;
@@ -262,6 +275,7 @@ int main(void)
 		cmocka_unit_test(keys_are_checked),
 		cmocka_unit_test(variables_are_extended),
 		cmocka_unit_test(spelling),
+		cmocka_unit_test(commands_are_quoted),
 		cmocka_unit_test(the_table_fits),
 		cmocka_unit_test(verdicts),
 	};
