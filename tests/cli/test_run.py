@@ -323,6 +323,11 @@ class Json(Case):
             self.assertEqual(set(row), {"bench", "case", "variant", "metric",
                                         "unit", "better", "samples"})
 
+    def test_standard_output(self):
+        done = self.quire("run", "-q", "-o", "-", "--", "true")
+        self.assertEqual(json.loads(done.stdout)["schema"], 1)
+        self.assertFalse((self.dir / "-").exists())
+
     def test_not_applied_is_in_it(self):
         out = self.dir / "o.json"
         self.quire("run", "-o", out, "--", "env", "-i", "true")
