@@ -3,13 +3,14 @@
  * blocks: what blocks of one size cost a program, ns per malloc + free.
  *
  *	blocks pair SIZE	one block at a time, its first byte written
- *	blocks after SIZE	the same after 80 MiB were written and freed, which
- *				starts the helper thread under quire
- *	blocks threads N SIZE	N threads, each with 4 blocks of SIZE alive, every
- *				page written once
+ *	blocks after SIZE	the same after 80 MiB were written and freed,
+ *which starts the helper thread under quire
+ *	blocks threads N SIZE	N threads, each with 4 blocks of SIZE alive,
+ *every page written once
  *
  * Prints the smallest of 20 rounds, which is what the code costs where nothing
- * disturbs it; bench/spans.py runs it many times, alternated, and takes medians.
+ * disturbs it; bench/spans.py runs it many times, alternated, and takes
+ *medians.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ struct work {
 static void *thread_main(void *arg)
 {
 	const struct work *work = arg;
-	char *live[LIVE] = {NULL};
+	char *live[LIVE] = { NULL };
 
 	for (long i = 0; i < work->blocks; i++) {
 		char **slot = &live[i % LIVE];
@@ -91,7 +92,7 @@ static void *thread_main(void *arg)
 
 static double threads(int nr, size_t size)
 {
-	struct work work = {size, (long)((2000ul << 20) / size)};
+	struct work work = { size, (long)((2000ul << 20) / size) };
 	pthread_t id[64];
 	double start = now_ns();
 

@@ -33,9 +33,9 @@
 static const int changed[] = { SIGTERM, SIGHUP,	 SIGUSR1, SIGUSR2, SIGINT,
 			       SIGQUIT, SIGALRM, SIGPIPE, SIGCHLD };
 enum { NR_CHANGED = sizeof(changed) / sizeof(*changed) };
-static struct sigaction before[NR_CHANGED];	/* const after child_signals() */
+static struct sigaction before[NR_CHANGED]; /* const after child_signals() */
 
-static volatile sig_atomic_t child_pid;		/* 0: none runs */
+static volatile sig_atomic_t child_pid; /* 0: none runs */
 static volatile sig_atomic_t stopped_by;
 static volatile sig_atomic_t alarms;
 
@@ -105,7 +105,7 @@ static uint64_t now_ns(void)
 /* What parent and child share over vfork(). */
 struct start {
 	const struct child_spec *spec;
-	char **shell_argv;	/* "sh", path, arguments: for a file without #! */
+	char **shell_argv; /* "sh", path, arguments: for a file without #! */
 	const sigset_t *mask;
 	volatile int error;
 };

@@ -14,12 +14,12 @@
  */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_USAGE = 2,		/* bad input, for every verb */
-	CLI_FAIL_IF = 3,	/* measure: a --fail-if condition holds */
-	CLI_OWN = 125,		/* quire itself failed */
+	CLI_USAGE = 2,	 /* bad input, for every verb */
+	CLI_FAIL_IF = 3, /* measure: a --fail-if condition holds */
+	CLI_OWN = 125,	 /* quire itself failed */
 	CLI_NOT_EXECUTABLE = 126,
 	CLI_NOT_FOUND = 127,
-	CLI_SIGNAL = 128,	/* + number of the signal */
+	CLI_SIGNAL = 128, /* + number of the signal */
 };
 
 /*

@@ -20,8 +20,9 @@ int command_find(struct command *c, char **argv, const char *verb)
 	int rc;
 
 	if (!argv[0])
-		return usage_error("%s: no command given (quire %s [options] -- COMMAND)",
-				   verb, verb);
+		return usage_error(
+			"%s: no command given (quire %s [options] -- COMMAND)",
+			verb, verb);
 	memset(c, 0, sizeof(*c));
 	c->argv = argv;
 	rc = paths_command(argv[0], &c->path);

@@ -8,8 +8,8 @@
 #include "program.h"
 
 struct command {
-	char *path;		/* the file to execute; to be freed */
-	char **argv;		/* the user's words */
+	char *path;  /* the file to execute; to be freed */
+	char **argv; /* the user's words */
 	struct program program;
 };
 

@@ -90,10 +90,10 @@ static bool is_wanted(const struct line *line, bool quiet)
 static const struct {
 	const char *mark, *colour, *word;
 } states[] = {
-	[QUIRE_FACT_GOOD] = {"+", "\033[32m", "good"},
-	[QUIRE_FACT_FALLBACK] = {"~", "\033[33m", "fallback"},
-	[QUIRE_FACT_INFO] = {" ", "", "info"},
-	[QUIRE_FACT_BROKEN] = {"!", "\033[1;31m", "broken"},
+	[QUIRE_FACT_GOOD] = { "+", "\033[32m", "good" },
+	[QUIRE_FACT_FALLBACK] = { "~", "\033[33m", "fallback" },
+	[QUIRE_FACT_INFO] = { " ", "", "info" },
+	[QUIRE_FACT_BROKEN] = { "!", "\033[1;31m", "broken" },
 };
 
 static bool wants_colour(void)
@@ -178,20 +178,20 @@ static json_t *facts_json(const struct lines *all, bool quiet)
 		if (!is_wanted(line, quiet))
 			continue;
 		json_array_append_new(
-			facts, json_pack("{s:o, s:o, s:o, s:s}",
-					 "name", text_json(line->name),
-					 "value", text_json(line->value),
-					 "effect", text_json(line->effect),
-					 "state", states[line->state].word));
+			facts, json_pack("{s:o, s:o, s:o, s:s}", "name",
+					 text_json(line->name), "value",
+					 text_json(line->value), "effect",
+					 text_json(line->effect), "state",
+					 states[line->state].word));
 	}
 	return facts;
 }
 
 static int print_json(const struct lines *all, bool quiet)
 {
-	json_t *root = json_pack("{s:i, s:o, s:o}", "schema", 1, "machine",
-				 machine_json(), "facts",
-				 facts_json(all, quiet));
+	json_t *root =
+		json_pack("{s:i, s:o, s:o}", "schema", 1, "machine",
+			  machine_json(), "facts", facts_json(all, quiet));
 	int error = root ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
 
 	json_decref(root);
@@ -227,10 +227,10 @@ struct options {
 static int parse(int argc, char **argv, struct options *out)
 {
 	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{ "json", no_argument, NULL, 'j' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
@@ -248,7 +248,8 @@ static int parse(int argc, char **argv, struct options *out)
 	}
 	if (optind < argc)
 		return usage_error("doctor: what is \"%s\"? It takes no "
-				   "arguments", argv[optind]);
+				   "arguments",
+				   argv[optind]);
 	if (out->json && !can_json())
 		return usage_error("doctor: --json: this quire was built "
 				   "without jansson");
@@ -257,8 +258,8 @@ static int parse(int argc, char **argv, struct options *out)
 
 int cmd_doctor(int argc, char **argv)
 {
-	struct options options = {0};
-	struct lines all = {0};
+	struct options options = { 0 };
+	struct lines all = { 0 };
 	int code = parse(argc, argv, &options);
 
 	if (code != CLI_OK)

@@ -30,7 +30,7 @@ enum {
 
 struct elf_reader {
 	int fd;
-	uint64_t size;		/* of the file */
+	uint64_t size; /* of the file */
 	unsigned int nr_phdr;
 	ElfW(Phdr) phdr[MAX_PHDR];
 };
@@ -59,8 +59,7 @@ static bool offset_of(const struct elf_reader *r, uint64_t addr, uint64_t len,
 		const ElfW(Phdr) *p = &r->phdr[i];
 
 		if (p->p_type != PT_LOAD || addr < p->p_vaddr ||
-		    len > p->p_filesz ||
-		    addr - p->p_vaddr > p->p_filesz - len)
+		    len > p->p_filesz || addr - p->p_vaddr > p->p_filesz - len)
 			continue;
 		if (p->p_offset > r->size)
 			return false;
@@ -85,7 +84,7 @@ struct dynamic_facts {
 	uint64_t symtab, strtab, gnu_hash, hash;
 };
 
-static int read_dynamic(const struct elf_reader *r, const ElfW(Phdr) *p,
+static int read_dynamic(const struct elf_reader *r, const ElfW(Phdr) * p,
 			struct dynamic_facts *d)
 {
 	unsigned int i, max = p->p_filesz / sizeof(ElfW(Dyn));
@@ -140,7 +139,7 @@ static uint32_t gnu_hash_of(const char *s)
 static bool find_by_gnu_hash(const struct elf_reader *r,
 			     const struct dynamic_facts *d, const char *name)
 {
-	uint32_t head[4];	/* buckets, first symbol, bloom words, shift */
+	uint32_t head[4]; /* buckets, first symbol, bloom words, shift */
 	uint32_t want = gnu_hash_of(name), nr, h, i;
 	uint64_t buckets, chain;
 
@@ -201,7 +200,7 @@ static int look_at_symbols(const struct elf_reader *r, struct elf_facts *out)
 	return 0;
 }
 
-static int read_interpreter(const struct elf_reader *r, const ElfW(Phdr) *p,
+static int read_interpreter(const struct elf_reader *r, const ElfW(Phdr) * p,
 			    struct elf_facts *out)
 {
 	size_t len = p->p_filesz;
@@ -217,7 +216,7 @@ static int read_interpreter(const struct elf_reader *r, const ElfW(Phdr) *p,
 }
 
 /* Go's linker leaves a note with the name "Go". */
-static bool is_go_note(const struct elf_reader *r, const ElfW(Phdr) *p)
+static bool is_go_note(const struct elf_reader *r, const ElfW(Phdr) * p)
 {
 	struct {
 		uint32_t namesz, descsz, type;
@@ -263,11 +262,11 @@ static uint16_t own_machine(void)
 	return machine;
 }
 
-static bool is_native(const ElfW(Ehdr) *h)
+static bool is_native(const ElfW(Ehdr) * h)
 {
 	uint16_t machine = own_machine();
-	int data = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB :
-							       ELFDATA2MSB;
+	int data = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
+							     : ELFDATA2MSB;
 
 	if (h->e_ident[EI_CLASS] !=
 	    (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))

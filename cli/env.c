@@ -64,7 +64,8 @@ static void put_shell(const char *library, const char *options)
 	putchar('\n');
 }
 
-/* In double quotes, with @special behind a backslash and % doubled for units. */
+/* In double quotes, with @special behind a backslash and % doubled for units.
+ */
 static void put_quoted(const char *s, const char *special, bool percent)
 {
 	for (; *s; s++) {
@@ -126,9 +127,10 @@ static int put_plain(const char *library, const char *options)
 		variables_add_options(&v, options);
 	for (i = 0; i < (*options ? 2 : 1) && !rc; i++)
 		if (strpbrk(variables_get(&v, names[i]), " \t\n*?[\\"))
-			rc = usage_error("env: %s cannot be printed for $(...): "
-					 "'%s'; use --shell",
-					 names[i], variables_get(&v, names[i]));
+			rc = usage_error(
+				"env: %s cannot be printed for $(...): "
+				"'%s'; use --shell",
+				names[i], variables_get(&v, names[i]));
 	for (i = 0; i < (*options ? 2 : 1) && !rc; i++)
 		printf("%s=%s\n", names[i], variables_get(&v, names[i]));
 	variables_free(&v);
@@ -175,17 +177,18 @@ static int parse(int argc, char **argv, struct keys *keys, enum env_form *form)
 			return rc;
 		if (c == 'h')
 			return print_help(), CLI_OK;
-		if (c != FORM_SHELL && c != FORM_DOCKER &&
-			 c != FORM_SYSTEMD)
+		if (c != FORM_SHELL && c != FORM_DOCKER && c != FORM_SYSTEMD)
 			return usage_option(argv, c);
 		else if (*form != FORM_PLAIN && *form != (enum env_form)c)
-			return usage_error("env: give one of --shell, --docker, --systemd");
+			return usage_error(
+				"env: give one of --shell, --docker, --systemd");
 		else
 			*form = (enum env_form)c;
 	}
 	if (argv[optind])
-		return usage_error("env: '%s' is not expected; env takes options only",
-				   argv[optind]);
+		return usage_error(
+			"env: '%s' is not expected; env takes options only",
+			argv[optind]);
 	return -1;
 }
 
@@ -199,8 +202,9 @@ static int print_variables(enum env_form form, const struct keys *keys)
 	if (!library)
 		say("libquire-preload.so is not found; QUIRE_LIBDIR can name its directory");
 	else if (!paths_preloadable(library))
-		rc = usage_error("env: '%s' has a blank or a colon, which LD_PRELOAD cannot hold",
-				 library);
+		rc = usage_error(
+			"env: '%s' has a blank or a colon, which LD_PRELOAD cannot hold",
+			library);
 	else
 		rc = put(form, library, options);
 	free(options);

@@ -57,8 +57,7 @@ int failif_parse(struct rows *rows, const char *text, struct failif *out,
 	return parse_bound(text + left + 1, &out->bound);
 }
 
-enum failif_answer failif_judge(const struct failif *f,
-				const struct rows *rows)
+enum failif_answer failif_judge(const struct failif *f, const struct rows *rows)
 {
 	const struct interval *i =
 		&rows->row[f->row].compared[f->metric].against;

@@ -8,17 +8,17 @@
 #include "rows.h"
 
 struct failif {
-	const char *text;	/* as the user wrote it */
+	const char *text; /* as the user wrote it */
 	enum row_id row;
 	enum metric metric;
-	char op;		/* '>' or '<' */
-	double bound;		/* a ratio against as-is: +3% is 1.03 */
+	char op;      /* '>' or '<' */
+	double bound; /* a ratio against as-is: +3% is 1.03 */
 };
 
 enum failif_answer {
 	FAILIF_NO,
-	FAILIF_YES,		/* it holds beyond noise */
-	FAILIF_UNKNOWN,		/* the value is not known */
+	FAILIF_YES,	/* it holds beyond noise */
+	FAILIF_UNKNOWN, /* the value is not known */
 };
 
 /*

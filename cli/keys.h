@@ -9,23 +9,25 @@
 #include <getopt.h>
 
 enum {
-	KEYS_FIRST = 512,	/* getopt values of the keys start here */
+	KEYS_FIRST = 512, /* getopt values of the keys start here */
 	KEYS_NR = 7,
 };
 
 struct keys {
-	char *value[KEYS_NR];	/* NULL: not given */
+	char *value[KEYS_NR]; /* NULL: not given */
 };
 
 /* What to put into the table of getopt_long(). */
-#define KEYS_OPTIONS                                                     \
-	{ "threshold", required_argument, NULL, KEYS_FIRST + 0 },        \
-	{ "decay", required_argument, NULL, KEYS_FIRST + 1 },            \
-	{ "keep", required_argument, NULL, KEYS_FIRST + 2 },             \
-	{ "thp", required_argument, NULL, KEYS_FIRST + 3 },              \
-	{ "reserve", required_argument, NULL, KEYS_FIRST + 4 },          \
-	{ "thread-min", required_argument, NULL, KEYS_FIRST + 5 },       \
-	{ "shards", required_argument, NULL, KEYS_FIRST + 6 }
+#define KEYS_OPTIONS                                                           \
+	{ "threshold", required_argument, NULL, KEYS_FIRST + 0 },              \
+		{ "decay", required_argument, NULL, KEYS_FIRST + 1 },          \
+		{ "keep", required_argument, NULL, KEYS_FIRST + 2 },           \
+		{ "thp", required_argument, NULL, KEYS_FIRST + 3 },            \
+		{ "reserve", required_argument, NULL, KEYS_FIRST + 4 },        \
+		{ "thread-min", required_argument, NULL, KEYS_FIRST + 5 },     \
+	{                                                                      \
+		"shards", required_argument, NULL, KEYS_FIRST + 6              \
+	}
 
 /* The lines of --help for them. */
 extern const char keys_help[];

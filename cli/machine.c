@@ -72,14 +72,13 @@ void machine_look(struct machine *m)
 	if (uname(&u) == 0)
 		snprintf(m->kernel, sizeof(m->kernel), "%.30s %.60s %.30s",
 			 u.sysname, u.release, u.machine);
-	snprintf(m->libc, sizeof(m->libc), "glibc %s",
-		 gnu_get_libc_version());
-	m->cpus = sched_getaffinity(0, sizeof(set), &set) == 0 ?
-			  CPU_COUNT(&set) :
-			  sysconf(_SC_NPROCESSORS_ONLN);
+	snprintf(m->libc, sizeof(m->libc), "glibc %s", gnu_get_libc_version());
+	m->cpus = sched_getaffinity(0, sizeof(set), &set) == 0
+			  ? CPU_COUNT(&set)
+			  : sysconf(_SC_NPROCESSORS_ONLN);
 	if (pages > 0)
-		m->memory_bytes = (uint64_t)pages *
-				  (uint64_t)sysconf(_SC_PAGESIZE);
+		m->memory_bytes =
+			(uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static double seconds(void)

@@ -11,8 +11,8 @@ struct machine {
 	char cpu[128];
 	char kernel[128];
 	char libc[32];
-	char thp[16];		/* always, madvise, never; "unknown" */
-	long cpus;		/* that we may run on */
+	char thp[16]; /* always, madvise, never; "unknown" */
+	long cpus;    /* that we may run on */
 	uint64_t memory_bytes;
 };
 
@@ -21,7 +21,7 @@ void machine_look(struct machine *m);
 /* What one page of 4 KiB costs, in ns: map, touch, unmap.  0: not known. */
 struct fault_cost {
 	double page;
-	double huge;	/* as a part of a huge page; `page` where there are none */
+	double huge; /* as a part of a huge page; `page` where there are none */
 };
 
 /*

@@ -17,7 +17,8 @@ static const struct verb {
 	{ "run", cmd_run, "run a program with quire, once" },
 	{ "measure", cmd_measure,
 	  "is it worth it? your program beside every alternative" },
-	{ "env", cmd_env, "the variables that run sets, for a container or unit file" },
+	{ "env", cmd_env,
+	  "the variables that run sets, for a container or unit file" },
 	{ "doctor", cmd_doctor, "what works on this machine" },
 };
 enum { NR_VERBS = sizeof(verbs) / sizeof(*verbs) };
@@ -30,7 +31,8 @@ static void print_help(FILE *out)
 	for (i = 0; i < NR_VERBS; i++)
 		fprintf(out, "  %-9s%s\n", verbs[i].name, verbs[i].help);
 	fputs("\n  quire VERB --help   its options\n"
-	      "  quire --version     the version\n", out);
+	      "  quire --version     the version\n",
+	      out);
 }
 
 int main(int argc, char **argv)

@@ -41,7 +41,7 @@ struct measure {
 	struct machine machine;
 	struct recording recording;
 	struct fault_cost fault;
-	FILE *out;		/* of -o */
+	FILE *out; /* of -o */
 	const char *row_list;
 	const char *failif_text[MAX_FAILIFS];
 	struct failif failif[MAX_FAILIFS];
@@ -75,8 +75,9 @@ static int take_number(const char *option, const char *arg, unsigned int low,
 	uint64_t n;
 
 	if (text_number(arg, &n) || n < low || n > high)
-		return usage_error("measure: %s '%s' is not a number from %u to %u",
-				   option, arg, low, high);
+		return usage_error(
+			"measure: %s '%s' is not a number from %u to %u",
+			option, arg, low, high);
 	*out = (unsigned int)n;
 	return 0;
 }
@@ -166,7 +167,8 @@ static int take_options(struct measure *m, int argc, char **argv)
 	int c, rc;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:n:o:qvh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:n:o:qvh", options, NULL)) !=
+	       -1) {
 		if (c == 'h')
 			return print_help(), CLI_OK;
 		if (c == '?' || c == ':')
@@ -188,7 +190,8 @@ static int check_options(struct measure *m)
 	int rc;
 
 	if (m->json && !RESULT_AVAILABLE)
-		return usage_error("measure: JSON needs jansson, and this quire was built without it");
+		return usage_error(
+			"measure: JSON needs jansson, and this quire was built without it");
 	rc = rows_ask(&m->rows, m->row_list);
 	if (rc)
 		return rc;
@@ -198,12 +201,14 @@ static int check_options(struct measure *m)
 			return usage_error("measure: --fail-if '%s': %s",
 					   m->failif_text[i], why);
 		if (!m->rows.asked[m->failif[i].row])
-			return usage_error("measure: --fail-if '%s': its row is not in --rows",
-					   m->failif_text[i]);
+			return usage_error(
+				"measure: --fail-if '%s': its row is not in --rows",
+				m->failif_text[i]);
 	}
 	if (m->nr_failifs && m->rounds.nr < STATISTICS_LEAST)
-		return usage_error("measure: --fail-if needs -n %d or more to tell anything from noise",
-				   STATISTICS_LEAST);
+		return usage_error(
+			"measure: --fail-if needs -n %d or more to tell anything from noise",
+			STATISTICS_LEAST);
 	return 0;
 }
 

@@ -26,8 +26,9 @@ static void add_exit(struct result *r, const struct row *row)
 {
 	char text[80];
 
-	snprintf(text, sizeof(text), "%d, otherwise %u times, timed out %u times",
-		 row->exit_code, row->nr_strange, row->nr_timed_out);
+	snprintf(text, sizeof(text),
+		 "%d, otherwise %u times, timed out %u times", row->exit_code,
+		 row->nr_strange, row->nr_timed_out);
 	result_note(r, "exit_codes", row->name, text);
 }
 

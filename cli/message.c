@@ -56,8 +56,9 @@ int usage_option(char **argv, int c)
 		return usage_error("%s: option %s takes no value", argv[0],
 				   word);
 	if (optopt)
-		return usage_error("%s: unknown option -%c (see quire %s --help)",
-				   argv[0], optopt, argv[0]);
+		return usage_error(
+			"%s: unknown option -%c (see quire %s --help)", argv[0],
+			optopt, argv[0]);
 	return usage_error("%s: unknown option %s (see quire %s --help)",
 			   argv[0], word, argv[0]);
 }

@@ -28,9 +28,9 @@
 
 enum {
 	PRESCRIBE_SEED = 7,
-	PRESCRIBE_NOISY = 5,	/* percent */
-	PRESCRIBE_HUGE = 512,	/* pages in a huge one */
-	PRESCRIBE_MEMORY = 5,	/* percent of the time that is worth a word */
+	PRESCRIBE_NOISY = 5,  /* percent */
+	PRESCRIBE_HUGE = 512, /* pages in a huge one */
+	PRESCRIBE_MEMORY = 5, /* percent of the time that is worth a word */
 };
 
 static bool counts(const struct rows *rows, enum row_id id)
@@ -132,11 +132,13 @@ static double refault_seconds(const struct rows *rows,
 	if (fault->page <= 0)
 		return NAN;
 	ns = fault->page + (fault->huge - fault->page) *
-		     pages_in_huge(all, c[METRIC_FAULTS].median) / all;
+				   pages_in_huge(all, c[METRIC_FAULTS].median) /
+				   all;
 	return fmin(c[METRIC_SYSTEM].median, again * ns * 1e-9);
 }
 
-/* Half the width of the widest interval of wall time, as-is against itself too. */
+/* Half the width of the widest interval of wall time, as-is against itself too.
+ */
 static double widest(const struct rows *rows)
 {
 	double most = 0;
@@ -247,8 +249,9 @@ static void print_only_quire(const struct prescribe_view *view, FILE *f)
 
 	if (!counts(view->rows, ROW_QUIRE))
 		return;
-	fprintf(f, "  quire (%.3f) adds: unused memory goes back after the decay time and before\n"
-		   "          a memory limit is reached, for all threads, on top of any malloc\n",
+	fprintf(f,
+		"  quire (%.3f) adds: unused memory goes back after the decay time and before\n"
+		"          a memory limit is reached, for all threads, on top of any malloc\n",
 		quire->compared[METRIC_WALL].against.ratio);
 }
 
@@ -264,8 +267,7 @@ static void print_choice(const struct prescription *p,
 	fprintf(f, "prescription: %s, %s wall time", row->name, gain);
 	if (row != best)
 		fprintf(f, "; %s is no better beyond noise (%.3f against %.3f)",
-			best->name,
-			best->compared[METRIC_WALL].against.ratio,
+			best->name, best->compared[METRIC_WALL].against.ratio,
 			row->compared[METRIC_WALL].against.ratio);
 	fprintf(f, "\n  paste:  %s\n", line);
 	print_costs(row, &view->rows->row[ROW_AS_IS], f);
@@ -285,15 +287,19 @@ static void print_nothing(const struct prescription *p,
 		return;
 	}
 	if (100 * (1 - p->not_memory) < PRESCRIBE_MEMORY)
-		fprintf(f, "prescription: nothing to gain here: %.1f %% of the time is not memory at all\n",
+		fprintf(f,
+			"prescription: nothing to gain here: %.1f %% of the time is not memory at all\n",
 			100 * p->not_memory);
 	else
-		fprintf(f, "prescription: none, no row is faster beyond noise, though only %.0f %% of the time "
-			   "is not memory\n",
+		fprintf(f,
+			"prescription: none, no row is faster beyond noise, though only %.0f %% of the time "
+			"is not memory\n",
 			100 * p->not_memory);
-	fprintf(f, "  (processor time %s, %s of it system; %s pages bought again, about %s: a page\n"
-		   "   costs %.2f us here, %.2f us in a huge page, measured before the runs)\n",
-		spell_seconds(c[METRIC_USER].median + c[METRIC_SYSTEM].median).s,
+	fprintf(f,
+		"  (processor time %s, %s of it system; %s pages bought again, about %s: a page\n"
+		"   costs %.2f us here, %.2f us in a huge page, measured before the runs)\n",
+		spell_seconds(c[METRIC_USER].median + c[METRIC_SYSTEM].median)
+			.s,
 		spell_seconds(c[METRIC_SYSTEM].median).s,
 		spell_count((double)rec->refaulted_pages).s,
 		spell_seconds(p->again).s, view->fault.page * 1e-3,
@@ -308,14 +314,16 @@ void prescribe_print(const struct prescription *p,
 
 	print_seen(p, view, f);
 	if (wall->verdict == VERDICT_UNKNOWN)
-		fprintf(f, "prescription: none, too few runs to tell (-n %d at least)\n",
+		fprintf(f,
+			"prescription: none, too few runs to tell (-n %d at least)\n",
 			STATISTICS_LEAST);
 	else if (p->choice == ROW_AS_IS)
 		print_nothing(p, view, f);
 	else
 		print_choice(p, view, f);
 	if (100 * p->noise > PRESCRIBE_NOISY)
-		fprintf(f, "noisy: wall times are known to ±%.0f %% only; a quieter machine "
-			   "or more runs (-n) would tell more\n",
+		fprintf(f,
+			"noisy: wall times are known to ±%.0f %% only; a quieter machine "
+			"or more runs (-n) would tell more\n",
 			100 * p->noise);
 }

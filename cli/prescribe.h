@@ -13,12 +13,12 @@
 #include <stdio.h>
 
 struct prescription {
-	enum row_id choice;	/* ROW_AS_IS: leave it as it is */
-	enum row_id best;	/* the fastest row that counts */
-	double noise;		/* widest half interval of wall time, of the ratio */
-	double again;		/* seconds that buying pages again takes; NAN */
-	double refault;		/* of system time, 0..1; NAN: not known */
-	double not_memory;	/* of all processor time, 0..1; NAN: not known */
+	enum row_id choice; /* ROW_AS_IS: leave it as it is */
+	enum row_id best;   /* the fastest row that counts */
+	double noise;	   /* widest half interval of wall time, of the ratio */
+	double again;	   /* seconds that buying pages again takes; NAN */
+	double refault;	   /* of system time, 0..1; NAN: not known */
+	double not_memory; /* of all processor time, 0..1; NAN: not known */
 };
 
 /*

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 enum {
-	MAX_SCRIPTS = 5,	/* what the kernel follows, and more through env */
+	MAX_SCRIPTS = 5, /* what the kernel follows, and more through env */
 	SCRIPT_LINE = 256,
 };
 
@@ -238,13 +238,19 @@ const char *program_reason(const struct program *p)
 	static const char *const text[] = {
 		[PROGRAM_SERVABLE] = "nothing stands in the way",
 		[PROGRAM_UNKNOWN] = "its file cannot be read",
-		[PROGRAM_STATIC] = "it is a static program: no loader, no preload",
-		[PROGRAM_GO] = "it is a static Go program with its own memory manager",
-		[PROGRAM_MUSL] = "it uses musl, and the library is made for glibc",
+		[PROGRAM_STATIC] =
+			"it is a static program: no loader, no preload",
+		[PROGRAM_GO] =
+			"it is a static Go program with its own memory manager",
+		[PROGRAM_MUSL] =
+			"it uses musl, and the library is made for glibc",
 		[PROGRAM_OTHER_LIBC] = "its C library is not glibc",
-		[PROGRAM_OTHER_MACHINE] = "it is for another architecture (or 32-bit)",
-		[PROGRAM_PRIVILEGED] = "it is set-uid, set-gid or has file capabilities",
-		[PROGRAM_OWN_MALLOC] = "it brings its own malloc in the executable",
+		[PROGRAM_OTHER_MACHINE] =
+			"it is for another architecture (or 32-bit)",
+		[PROGRAM_PRIVILEGED] =
+			"it is set-uid, set-gid or has file capabilities",
+		[PROGRAM_OWN_MALLOC] =
+			"it brings its own malloc in the executable",
 	};
 
 	return text[p->kind];

@@ -8,21 +8,21 @@
 #include <stdbool.h>
 
 enum program_kind {
-	PROGRAM_SERVABLE,	/* as far as its file tells */
-	PROGRAM_UNKNOWN,	/* its file cannot be read or understood */
+	PROGRAM_SERVABLE, /* as far as its file tells */
+	PROGRAM_UNKNOWN,  /* its file cannot be read or understood */
 	PROGRAM_STATIC,
-	PROGRAM_GO,		/* static, made by Go */
+	PROGRAM_GO, /* static, made by Go */
 	PROGRAM_MUSL,
 	PROGRAM_OTHER_LIBC,
-	PROGRAM_OTHER_MACHINE,	/* 32-bit, or of another processor */
-	PROGRAM_PRIVILEGED,	/* set-uid, set-gid or file capabilities */
-	PROGRAM_OWN_MALLOC,	/* the executable defines malloc itself */
+	PROGRAM_OTHER_MACHINE, /* 32-bit, or of another processor */
+	PROGRAM_PRIVILEGED,    /* set-uid, set-gid or file capabilities */
+	PROGRAM_OWN_MALLOC,    /* the executable defines malloc itself */
 };
 
 struct program {
 	enum program_kind kind;
-	char *path;		/* of the program behind scripts; to be freed */
-	bool script;		/* it was reached through a #! line */
+	char *path;  /* of the program behind scripts; to be freed */
+	bool script; /* it was reached through a #! line */
 };
 
 /* program_look - find out about the file @path with arguments @argv */

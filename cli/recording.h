@@ -11,15 +11,15 @@
 #include <stdio.h>
 
 struct recording {
-	bool known;		/* there was at least one whole file */
-	uint64_t threshold;	/* bytes; the rest counts blocks of at least that */
+	bool known;	    /* there was at least one whole file */
+	uint64_t threshold; /* bytes; the rest counts blocks of at least that */
 	/* sums over all processes */
 	uint64_t blocks, bytes, reused;
 	uint64_t refaulted_pages, first_pages;
 	/* the dearest class of sizes in any process */
 	uint64_t class_size, class_blocks, class_refaulted, class_live_peak;
 	double class_gap_ms;
-	char site[256];		/* the dearest call site; "" if none */
+	char site[256]; /* the dearest call site; "" if none */
 };
 
 /* recording_read - all *.record files in @dir */

@@ -22,7 +22,7 @@ enum { RESULT_SCHEMA = 1 };
 
 struct result {
 	json_t *root;
-	json_t *params;	/* borrowed from root, as the next */
+	json_t *params; /* borrowed from root, as the next */
 	json_t *rows;
 };
 

@@ -21,11 +21,11 @@ struct result;
 
 /* The constant names of one row of samples. */
 struct result_key {
-	const char *bench;	/* the verb */
-	const char *name;	/* "case" */
+	const char *bench; /* the verb */
+	const char *name;  /* "case" */
 	const char *metric;
 	const char *unit;
-	const char *better;	/* "lower" or "higher" */
+	const char *better; /* "lower" or "higher" */
 };
 
 struct result *result_new(const struct machine *machine);

@@ -93,10 +93,9 @@ static int run_in(struct rounds *r, const struct row *row, bool show,
 		.argv = r->command->argv,
 		.timeout_s = r->timeout_s,
 	};
-	char *options = xasprintf("%s%sstat_dir=%s",
-				  row->id == ROW_QUIRE ? r->keys : "",
-				  row->id == ROW_QUIRE && *r->keys ? "," : "",
-				  dir);
+	char *options = xasprintf(
+		"%s%sstat_dir=%s", row->id == ROW_QUIRE ? r->keys : "",
+		row->id == ROW_QUIRE && *r->keys ? "," : "", dir);
 	struct variables v;
 	int rc;
 
@@ -227,8 +226,8 @@ static void shuffle(enum row_id *order, unsigned int n, uint64_t *state)
 	}
 }
 
-static int one_round(struct rounds *r, const enum row_id *order,
-		     unsigned int n, unsigned int turn)
+static int one_round(struct rounds *r, const enum row_id *order, unsigned int n,
+		     unsigned int turn)
 {
 	struct run_result result;
 	struct row *row;

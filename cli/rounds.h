@@ -20,16 +20,16 @@ struct rounds {
 	struct rows *rows;
 	struct spool spool;
 	const char *scratch;
-	char *keys;		/* options of the preload library, "" or "a=b" */
-	unsigned int nr;	/* rounds */
-	unsigned int warm_ups;	/* runs of each row before them */
+	char *keys;	       /* options of the preload library, "" or "a=b" */
+	unsigned int nr;       /* rounds */
+	unsigned int warm_ups; /* runs of each row before them */
 	unsigned int timeout_s;
-	bool show;		/* show the output of every run */
-	bool stdout_taken;	/* stdout is for JSON: show output on stderr */
-	bool progress;		/* stderr is a terminal and not quiet */
+	bool show;	   /* show the output of every run */
+	bool stdout_taken; /* stdout is for JSON: show output on stderr */
+	bool progress;	   /* stderr is a terminal and not quiet */
 	int fd_null;
-	unsigned int done, planned;	/* runs */
-	uint64_t started_ns;	/* first run after the warm-up of as-is */
+	unsigned int done, planned; /* runs */
+	uint64_t started_ns;	    /* first run after the warm-up of as-is */
 };
 
 /* rounds_planned - how many runs there will be at most */

@@ -30,7 +30,7 @@ static const struct row_kind {
 	const char *name;
 	enum row_price price;
 	const char *tunables;
-	const char *files[3];	/* the library, by likeliness */
+	const char *files[3]; /* the library, by likeliness */
 } kinds[NR_ROWS] = {
 	[ROW_AS_IS] = { .name = "as-is", .price = PRICE_NOTHING },
 	[ROW_THP] = { .name = "thp",
@@ -79,9 +79,10 @@ int rows_ask(struct rows *rows, const char *list)
 		len = strcspn(list, ",");
 		row = rows_find(rows, list, len);
 		if (!row)
-			return usage_error("measure: --rows: '%.*s' is none of as-is, thp, env, "
-					   "jemalloc, mimalloc, tcmalloc, quire",
-					   (int)len, list);
+			return usage_error(
+				"measure: --rows: '%.*s' is none of as-is, thp, env, "
+				"jemalloc, mimalloc, tcmalloc, quire",
+				(int)len, list);
 		rows->asked[row - rows->row] = true;
 	}
 	return 0;
@@ -131,9 +132,9 @@ static int open_row(struct rows *rows, enum row_id id, size_t nr_rounds)
 	}
 	if (kinds[id].files[0])
 		find_library(row, &kinds[id]);
-	row->preload = row->library ?
-			       xasprintf("%s:%s", rows->stamp, row->library) :
-			       xstrdup(rows->stamp);
+	row->preload = row->library
+			       ? xasprintf("%s:%s", rows->stamp, row->library)
+			       : xstrdup(rows->stamp);
 	return 0;
 }
 
@@ -189,18 +190,21 @@ static char *why_setting_idle(const struct tally *as_is,
 			      const struct program *program)
 {
 	if (as_is->nr)
-		return is_glibc(as_is) ?
-			       NULL :
-			       xasprintf("malloc comes from %s, not from glibc",
-					 as_is->nr_mallocs ?
-						 text_base(as_is->malloc_from[0]) :
-						 "elsewhere");
-	if (program->kind == PROGRAM_STATIC &&
-	    program_reads_tunables(program))
+		return is_glibc(as_is)
+			       ? NULL
+			       : xasprintf(
+					 "malloc comes from %s, not from glibc",
+					 as_is->nr_mallocs
+						 ? text_base(as_is->malloc_from
+								     [0])
+						 : "elsewhere");
+	if (program->kind == PROGRAM_STATIC && program_reads_tunables(program))
 		return NULL;
-	return xasprintf("%s", program_refused(program) ?
-				       program_reason(program) :
-				       "it does not use glibc's malloc, as far as can be seen");
+	return xasprintf(
+		"%s",
+		program_refused(program)
+			? program_reason(program)
+			: "it does not use glibc's malloc, as far as can be seen");
 }
 
 /* Why a preloaded library would do nothing; NULL if it may. */
@@ -247,15 +251,14 @@ void rows_forecast(struct rows *rows, const struct tally *as_is,
 
 void row_judge(struct row *row, const struct tally *t)
 {
-	const char *from = t->nr_mallocs ? text_base(t->malloc_from[0]) :
-					   "elsewhere";
+	const char *from =
+		t->nr_mallocs ? text_base(t->malloc_from[0]) : "elsewhere";
 
 	if (row->price < PRICE_LIBRARY)
 		return;
 	if (!tally_malloc_is(t, text_base(row->library)))
 		row->idle = xasprintf("malloc comes from %s instead", from);
-	else if (row->id == ROW_QUIRE &&
-		 !t->counter[QUIRE_COUNTER_span_alloc])
+	else if (row->id == ROW_QUIRE && !t->counter[QUIRE_COUNTER_span_alloc])
 		row->idle = xstrdup("no block is as big as the threshold");
 }
 

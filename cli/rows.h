@@ -30,14 +30,14 @@ enum row_id {
 /* What it takes to use a row, cheapest first. */
 enum row_price {
 	PRICE_NOTHING,
-	PRICE_SETTING,		/* a variable of glibc */
-	PRICE_LIBRARY,		/* another malloc, preloaded */
+	PRICE_SETTING, /* a variable of glibc */
+	PRICE_LIBRARY, /* another malloc, preloaded */
 	PRICE_QUIRE,
 };
 
 /* How one metric of a row compares with as-is. */
 struct comparison {
-	double median;		/* NAN: not known */
+	double median; /* NAN: not known */
 	struct interval against;
 	enum verdict verdict;
 };
@@ -46,15 +46,15 @@ struct row {
 	enum row_id id;
 	const char *name;
 	enum row_price price;
-	const char *tunables;	/* NULL: none */
-	char *library;		/* the malloc library; NULL: none */
-	char *preload;		/* all that it preloads */
-	char *idle;		/* why it is not run; NULL: it is */
-	bool missing;		/* … because it is not installed */
-	int exit_code;		/* of its warm-up */
-	unsigned int nr_strange;	/* runs that ended otherwise than that */
+	const char *tunables;	 /* NULL: none */
+	char *library;		 /* the malloc library; NULL: none */
+	char *preload;		 /* all that it preloads */
+	char *idle;		 /* why it is not run; NULL: it is */
+	bool missing;		 /* … because it is not installed */
+	int exit_code;		 /* of its warm-up */
+	unsigned int nr_strange; /* runs that ended otherwise than that */
 	unsigned int nr_timed_out;
-	size_t nr;		/* samples */
+	size_t nr; /* samples */
 	double *samples[NR_METRICS];
 	struct comparison compared[NR_METRICS];
 };
@@ -62,7 +62,7 @@ struct row {
 struct rows {
 	struct row row[NR_ROWS];
 	bool asked[NR_ROWS];
-	char *stamp;		/* library path */
+	char *stamp; /* library path */
 };
 
 /*

@@ -35,10 +35,10 @@
 struct run {
 	struct keys keys;
 	bool strict, quiet, verbose;
-	FILE *out;		/* of -o; NULL: none */
+	FILE *out; /* of -o; NULL: none */
 	struct command command;
-	char *library;		/* NULL: run it without */
-	const char *records;	/* directory */
+	char *library;	     /* NULL: run it without */
+	const char *records; /* directory */
 };
 
 static void print_help(void)

@@ -26,14 +26,16 @@ static bool is_ours(const char *malloc_from)
 static char *reason_without_record(const struct tally *t,
 				   const struct program *program)
 {
-	const char *why = program_refused(program) ?
-				  program_reason(program) :
-				  "the library was not loaded (its environment was "
-				  "cleaned, or its loader ignores preloads)";
+	const char *why =
+		program_refused(program)
+			? program_reason(program)
+			: "the library was not loaded (its environment was "
+			  "cleaned, or its loader ignores preloads)";
 
 	if (t->nr)
-		return xasprintf("not applied to %s: %s; %u of its children were served",
-				 program->path, why, t->nr);
+		return xasprintf(
+			"not applied to %s: %s; %u of its children were served",
+			program->path, why, t->nr);
 	return xasprintf("not applied: %s: %s", program->path, why);
 }
 
@@ -45,9 +47,10 @@ char *run_report_reason(const struct tally *t, const struct child_result *child,
 	if (!t->has_main)
 		return reason_without_record(t, program);
 	if (!p->ended && WIFEXITED(child->status))
-		return xasprintf("not applied to the end: %s became a program that quire did not "
-				 "reach (environment cleaned, or static)",
-				 *p->exe ? p->exe : program->path);
+		return xasprintf(
+			"not applied to the end: %s became a program that quire did not "
+			"reach (environment cleaned, or static)",
+			*p->exe ? p->exe : program->path);
 	if (!*p->malloc_from || is_ours(p->malloc_from))
 		return NULL;
 	if (program_refused(program))
@@ -55,8 +58,8 @@ char *run_report_reason(const struct tally *t, const struct child_result *child,
 				 program_reason(program));
 	return xasprintf("not applied: %s takes its malloc from %s",
 			 *p->exe ? p->exe : program->path,
-			 strcmp(p->malloc_from, p->exe) ? p->malloc_from :
-							  "its own executable");
+			 strcmp(p->malloc_from, p->exe) ? p->malloc_from
+							: "its own executable");
 }
 
 static void say_blocks(const uint64_t *c)
@@ -107,8 +110,8 @@ static void say_refusals(const uint64_t *c)
 	uint64_t refused = c[QUIRE_COUNTER_map_failed] +
 			   c[QUIRE_COUNTER_unmap_failed] +
 			   c[QUIRE_COUNTER_remap_failed];
-	uint64_t misuse = c[QUIRE_COUNTER_free_twice] +
-			  c[QUIRE_COUNTER_free_foreign];
+	uint64_t misuse =
+		c[QUIRE_COUNTER_free_twice] + c[QUIRE_COUNTER_free_foreign];
 
 	if (refused)
 		say("the kernel refused %s requests for memory",
@@ -124,8 +127,9 @@ static void say_memory(const struct tally *t)
 		say("%u process%s; peak %s resident, %s kept; %s resident at the end",
 		    t->nr, t->nr == 1 ? "" : "es",
 		    spell_bytes((double)t->rss_peak).s,
-		    spell_bytes((double)t->counter
-					[QUIRE_COUNTER_bytes_kept_peak]).s,
+		    spell_bytes(
+			    (double)t->counter[QUIRE_COUNTER_bytes_kept_peak])
+			    .s,
 		    spell_bytes((double)t->rss_end).s);
 }
 
@@ -143,7 +147,8 @@ void run_report_text(const struct tally *t, const struct child_result *child,
 	    spell_seconds(sample_seconds(child->usage.ru_utime)).s,
 	    spell_seconds(sample_seconds(child->usage.ru_stime)).s,
 	    spell_count((double)child->usage.ru_minflt +
-			(double)child->usage.ru_majflt).s);
+			(double)child->usage.ru_majflt)
+		    .s);
 }
 
 /*
@@ -156,9 +161,9 @@ static void check_sums(const struct tally *t)
 
 	if (t->nr != 1 || !t->main.ended || t->main.threads_peak != 1)
 		return;
-	if (c[QUIRE_COUNTER_span_alloc] !=
-	    c[QUIRE_COUNTER_span_hit] + c[QUIRE_COUNTER_span_grown] +
-		    c[QUIRE_COUNTER_span_fresh])
+	if (c[QUIRE_COUNTER_span_alloc] != c[QUIRE_COUNTER_span_hit] +
+						   c[QUIRE_COUNTER_span_grown] +
+						   c[QUIRE_COUNTER_span_fresh])
 		say("counters of blocks do not add up: please report it");
 	if (c[QUIRE_COUNTER_bytes_mapped] - c[QUIRE_COUNTER_bytes_unmapped] !=
 		    c[QUIRE_COUNTER_bytes_live] + c[QUIRE_COUNTER_bytes_kept] ||

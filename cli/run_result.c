@@ -22,7 +22,8 @@ static void add_rows(struct result *r, const struct tally *t,
 {
 	const struct rusage *u = &child->usage;
 
-	add_row(r, "wall", "s", (double)(child->end_ns - child->start_ns) * 1e-9);
+	add_row(r, "wall", "s",
+		(double)(child->end_ns - child->start_ns) * 1e-9);
 	add_row(r, "user", "s", sample_seconds(u->ru_utime));
 	add_row(r, "system", "s", sample_seconds(u->ru_stime));
 	add_row(r, "faults", "faults",

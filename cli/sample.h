@@ -22,7 +22,7 @@ enum metric {
 };
 
 struct metric_info {
-	const char *name;	/* as in --fail-if and JSON */
+	const char *name; /* as in --fail-if and JSON */
 	const char *unit;
 };
 
@@ -32,7 +32,7 @@ extern const struct metric_info metric_info[NR_METRICS];
 enum metric metric_find(const char *name, size_t len);
 
 struct sample {
-	double v[NR_METRICS];	/* NAN: not known */
+	double v[NR_METRICS]; /* NAN: not known */
 };
 
 /*

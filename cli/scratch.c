@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char *scratch_dir;	/* NULL: none */
+static char *scratch_dir; /* NULL: none */
 
 static int remove_one(const char *path, const struct stat *st, int type,
 		      struct FTW *ftw)
@@ -51,8 +51,7 @@ static const char *base_dir(void)
 {
 	const char *tmp = secure_getenv("TMPDIR");
 
-	if (tmp && tmp[0] == '/' && paths_preloadable(tmp) &&
-	    !strchr(tmp, ','))
+	if (tmp && tmp[0] == '/' && paths_preloadable(tmp) && !strchr(tmp, ','))
 		return tmp;
 	return "/tmp";
 }

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 struct spool {
-	int fd;			/* -1: runs inherit ours */
+	int fd; /* -1: runs inherit ours */
 	off_t start;
 };
 

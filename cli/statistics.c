@@ -87,17 +87,17 @@ static size_t drop_unknown(const double *from, size_t n, double *to)
 
 /* One set of samples against another, and how to compare them. */
 struct sides {
-	double *a, *b;		/* without NAN */
+	double *a, *b; /* without NAN */
 	size_t nr_a, nr_b;
 	uint64_t seed;
-	unsigned int nr;	/* of comparisons that must hold together */
+	unsigned int nr; /* of comparisons that must hold together */
 };
 
 /* Bonferroni: each of @nr intervals misses a twentieth divided by @nr. */
 static void bootstrap(const struct sides *s, struct interval *out)
 {
-	double *room = xcalloc(s->nr_a > s->nr_b ? s->nr_a : s->nr_b,
-			       sizeof(*room));
+	double *room =
+		xcalloc(s->nr_a > s->nr_b ? s->nr_a : s->nr_b, sizeof(*room));
 	double *ratio = xcalloc(STATISTICS_RESAMPLES, sizeof(*ratio));
 	size_t i, outside = STATISTICS_RESAMPLES / (40 * s->nr);
 	uint64_t seed = s->seed;
@@ -135,9 +135,7 @@ static void compare(const double *a, const double *b, struct sides *s,
 void statistics_ratio(const double *a, size_t nr_a, const double *b,
 		      size_t nr_b, uint64_t seed, struct interval *out)
 {
-	struct sides s = {
-		.nr_a = nr_a, .nr_b = nr_b, .seed = seed, .nr = 1
-	};
+	struct sides s = { .nr_a = nr_a, .nr_b = nr_b, .seed = seed, .nr = 1 };
 
 	compare(a, b, &s, out);
 }

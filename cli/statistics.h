@@ -10,17 +10,17 @@
 
 enum {
 	STATISTICS_RESAMPLES = 4000,
-	STATISTICS_LEAST = 5,	/* samples a side below which nothing is sure */
+	STATISTICS_LEAST = 5, /* samples a side below which nothing is sure */
 };
 
 struct interval {
-	double ratio;		/* median of a / median of b */
-	double low, high;	/* 95 % bootstrap interval; NAN: too few samples */
+	double ratio;	  /* median of a / median of b */
+	double low, high; /* 95 % bootstrap interval; NAN: too few samples */
 };
 
 enum verdict {
-	VERDICT_UNKNOWN,	/* too few samples, or a value is not known */
-	VERDICT_SAME,		/* the interval does not exclude 1 +- 1 % */
+	VERDICT_UNKNOWN, /* too few samples, or a value is not known */
+	VERDICT_SAME,	 /* the interval does not exclude 1 +- 1 % */
 	VERDICT_LESS,
 	VERDICT_MORE,
 };
@@ -41,8 +41,7 @@ void statistics_ratio(const double *a, size_t nr_a, const double *b,
  * The intervals are wider, so that all of them hold at 95 %.
  */
 void statistics_ratio_among(const double *a, size_t nr_a, const double *b,
-			    size_t nr_b, unsigned int nr,
-			    struct interval *out);
+			    size_t nr_b, unsigned int nr, struct interval *out);
 
 enum verdict statistics_verdict(const struct interval *i);
 

@@ -62,7 +62,11 @@ static struct spelled compact_seconds(double s)
 		snprintf(out.s, sizeof(out.s), "%.0fk", s / 1e3);
 	else
 		snprintf(out.s, sizeof(out.s), "%.*f",
-			 s < 10 ? 3 : s < 100 ? 2 : s < 1000 ? 1 : 0, s);
+			 s < 10	    ? 3
+			 : s < 100  ? 2
+			 : s < 1000 ? 1
+				    : 0,
+			 s);
 	return out;
 }
 
@@ -88,7 +92,10 @@ static struct spelled compact_ms(double s)
 		snprintf(out.s, sizeof(out.s), "%.0fs", s);
 	else
 		snprintf(out.s, sizeof(out.s), "%.*f",
-			 s < 0.01 ? 2 : s < 0.1 ? 1 : 0, s * 1e3);
+			 s < 0.01  ? 2
+			 : s < 0.1 ? 1
+				   : 0,
+			 s * 1e3);
 	return out;
 }
 
@@ -118,7 +125,10 @@ static struct spelled compact_ratio(double r)
 
 	if (isfinite(r))
 		snprintf(out.s, sizeof(out.s), "%.*f",
-			 r < 10 ? 3 : r < 100 ? 2 : 0, r);
+			 r < 10	   ? 3
+			 : r < 100 ? 2
+				   : 0,
+			 r);
 	return out;
 }
 
@@ -225,8 +235,8 @@ static void put_row(FILE *f, const struct row *row, bool colour)
 
 static void put_heading(FILE *f)
 {
-	static const char *const heading[] = { "user",	 "system", "faults",
-					       "peak",	 "at end", "exit" };
+	static const char *const heading[] = { "user", "system", "faults",
+					       "peak", "at end", "exit" };
 	size_t i;
 
 	put_left(f, "", 9);

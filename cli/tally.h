@@ -14,14 +14,15 @@
 enum { TALLY_MALLOCS = 8 };
 
 struct tally {
-	unsigned int nr;	/* processes that left a record */
-	bool has_main;		/* the command itself did */
+	unsigned int nr; /* processes that left a record */
+	bool has_main;	 /* the command itself did */
 	struct quire_process main;
-	uint64_t rss_end;	/* of the process that had most at its end */
-	uint64_t rss_peak;	/* of the process that had most at any time */
-	uint64_t counter[QUIRE_NR_COUNTERS];	/* PEAK: the largest; else the sum */
+	uint64_t rss_end;  /* of the process that had most at its end */
+	uint64_t rss_peak; /* of the process that had most at any time */
+	uint64_t counter[QUIRE_NR_COUNTERS]; /* PEAK: the largest; else the sum
+					      */
 	unsigned int nr_mallocs;
-	char malloc_from[TALLY_MALLOCS][256];	/* each once */
+	char malloc_from[TALLY_MALLOCS][256]; /* each once */
 };
 
 /*

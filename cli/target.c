@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of -o, "-" is standard output: opened before anything runs, so that a wrong path costs
- * nobody an hour of runs.
+ * The file of -o, "-" is standard output: opened before anything runs, so that
+ * a wrong path costs nobody an hour of runs.
  */
 #include "cli.h"
 #include "result.h"
@@ -15,8 +15,9 @@ int result_target(const char *verb, const char *path, FILE **out)
 	FILE *f;
 
 	if (!RESULT_AVAILABLE)
-		return usage_error("%s: JSON needs jansson, and this quire was built without it",
-				   verb);
+		return usage_error(
+			"%s: JSON needs jansson, and this quire was built without it",
+			verb);
 	f = strcmp(path, "-") ? fopen(path, "we") : fdopen(dup(1), "w");
 	if (!f)
 		return usage_error("%s: cannot write '%s': %s", verb, path,

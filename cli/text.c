@@ -97,8 +97,8 @@ struct spelled spell_seconds(double s)
 	if (fabs(s) >= 100)
 		snprintf(out.s, sizeof(out.s), "%.0f s", s);
 	else if (fabs(s) >= 1)
-		snprintf(out.s, sizeof(out.s), "%.*f s",
-			 fabs(s) >= 10 ? 1 : 2, s);
+		snprintf(out.s, sizeof(out.s), "%.*f s", fabs(s) >= 10 ? 1 : 2,
+			 s);
 	else if (fabs(s) >= 1e-3)
 		snprintf(out.s, sizeof(out.s), "%.*f ms",
 			 fabs(s) >= 0.1 ? 0 : 1, s * 1e3);

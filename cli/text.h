@@ -21,9 +21,9 @@ struct spelled {
 	char s[32];
 };
 
-struct spelled spell_bytes(double bytes);	/* 96 MiB, 1.2 GiB */
-struct spelled spell_count(double n);		/* 12,345 */
-struct spelled spell_seconds(double s);		/* 1.234 s, 12.3 ms, 350 us */
+struct spelled spell_bytes(double bytes); /* 96 MiB, 1.2 GiB */
+struct spelled spell_count(double n);	  /* 12,345 */
+struct spelled spell_seconds(double s);	  /* 1.234 s, 12.3 ms, 350 us */
 
 /*
  * text_number - read a whole unsigned decimal number

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 struct variables {
-	char **list;	/* NULL-terminated, each "NAME=value", ours to free */
+	char **list; /* NULL-terminated, each "NAME=value", ours to free */
 	size_t nr;
 };
 

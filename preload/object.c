@@ -188,7 +188,8 @@ static bool defines(const struct link_map *map, const char *name)
 
 const char *object_defining(const char *name)
 {
-	struct link_map *map = map_of((const void *)(uintptr_t)&object_defining);
+	struct link_map *map =
+		map_of((const void *)(uintptr_t)&object_defining);
 
 	while (map && map->l_prev)
 		map = map->l_prev;

@@ -32,24 +32,24 @@ struct key {
 #define AT(member) offsetof(struct settings, member)
 
 static const struct key keys[] = {
-	{"threshold", BYTES, AT(threshold), 4096, (uint64_t)1 << 40,
-	 "blocks from this size on are kept for re-use (128K)"},
-	{"decay", TIME, AT(store.decay_ms), 0, (uint64_t)24 * 3600 * 1000,
-	 "kept memory that nobody used for this long is given back; 0: at once "
-	 "(10s)"},
-	{"keep", BYTES, AT(store.keep_bytes), 4096, UINT64_MAX,
-	 "keep at most this much (a quarter of the smallest memory limit)"},
-	{"reserve", NUMBER, AT(store.reserve_percent), 0, 100,
-	 "give everything back when less than this percentage of the tightest "
-	 "memory limit is left (10)"},
-	{"thp", THP, AT(store.thp), 0, 0,
-	 "huge pages: auto, always, never (auto)"},
-	{"thread_min", BYTES, AT(store.thread_bytes), 0, UINT64_MAX,
-	 "start the helper thread when this much is kept (64M)"},
-	{"shards", NUMBER, AT(store.nr_shards), 1, MAX_SHARDS,
-	 "parts that threads are spread over (twice the CPUs)"},
-	{"stat_dir", TEXT, AT(stat_dir), 0, 0,
-	 "keep a record of each process in this directory"},
+	{ "threshold", BYTES, AT(threshold), 4096, (uint64_t)1 << 40,
+	  "blocks from this size on are kept for re-use (128K)" },
+	{ "decay", TIME, AT(store.decay_ms), 0, (uint64_t)24 * 3600 * 1000,
+	  "kept memory that nobody used for this long is given back; 0: at once "
+	  "(10s)" },
+	{ "keep", BYTES, AT(store.keep_bytes), 4096, UINT64_MAX,
+	  "keep at most this much (a quarter of the smallest memory limit)" },
+	{ "reserve", NUMBER, AT(store.reserve_percent), 0, 100,
+	  "give everything back when less than this percentage of the tightest "
+	  "memory limit is left (10)" },
+	{ "thp", THP, AT(store.thp), 0, 0,
+	  "huge pages: auto, always, never (auto)" },
+	{ "thread_min", BYTES, AT(store.thread_bytes), 0, UINT64_MAX,
+	  "start the helper thread when this much is kept (64M)" },
+	{ "shards", NUMBER, AT(store.nr_shards), 1, MAX_SHARDS,
+	  "parts that threads are spread over (twice the CPUs)" },
+	{ "stat_dir", TEXT, AT(stat_dir), 0, 0,
+	  "keep a record of each process in this directory" },
 };
 
 static void say(const char *a, const char *b, size_t b_len, const char *c)
@@ -59,7 +59,7 @@ static void say(const char *a, const char *b, size_t b_len, const char *c)
 	const struct {
 		const char *text;
 		size_t len;
-	} parts[] = {{a, strlen(a)}, {b, b_len}, {c, strlen(c)}};
+	} parts[] = { { a, strlen(a) }, { b, b_len }, { c, strlen(c) } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		size_t n = min_size(parts[i].len, sizeof(line) - len);

@@ -82,8 +82,9 @@ static void cheapest_that_gets_the_gain(void **state)
 	/* as-is, thp, env, jemalloc, mimalloc, tcmalloc, quire */
 	assert_int_equal(choice_of((double[]){ 1, 1, 1, 1, 1, 1, 1 }),
 			 ROW_AS_IS);
-	assert_int_equal(choice_of((double[]){ 1, 1.2, 1.1, 1.3, 1.2, 1.1, 1.2 }),
-			 ROW_AS_IS);
+	assert_int_equal(
+		choice_of((double[]){ 1, 1.2, 1.1, 1.3, 1.2, 1.1, 1.2 }),
+		ROW_AS_IS);
 	assert_int_equal(choice_of((double[]){ 1, .9, .8, .8, .8, .8, .799 }),
 			 ROW_ENV);
 	assert_int_equal(choice_of((double[]){ 1, .7, .8, .9, .9, .9, .7 }),
@@ -157,11 +158,28 @@ static int parses(const char *text, struct failif *f)
 static void conditions_parse(void **state)
 {
 	static const char *const bad[] = {
-		"", "wall", "wall>", "wall>3%", "wall>+3", "wall>+%",
-		"wall>+3%x", "wall>+ 3%", "wall>+nan%", "wall>+inf%",
-		"wall>+1e999%", "wall>-101%", "wall=+3%", "walls>+3%",
-		">+3%", "nosuch.wall>+3%", "as-is.wall>+3%", "env.>+3%",
-		".wall>+3%", "env.wall.wall>+3%", "wall>>+3%", "wall>+-3%",
+		"",
+		"wall",
+		"wall>",
+		"wall>3%",
+		"wall>+3",
+		"wall>+%",
+		"wall>+3%x",
+		"wall>+ 3%",
+		"wall>+nan%",
+		"wall>+inf%",
+		"wall>+1e999%",
+		"wall>-101%",
+		"wall=+3%",
+		"walls>+3%",
+		">+3%",
+		"nosuch.wall>+3%",
+		"as-is.wall>+3%",
+		"env.>+3%",
+		".wall>+3%",
+		"env.wall.wall>+3%",
+		"wall>>+3%",
+		"wall>+-3%",
 	};
 	struct failif f;
 	size_t i;
@@ -256,10 +274,10 @@ static void rows_without_effect(void **state)
 	assert_false(idle_after_forecast(ROW_TCMALLOC, je, "madvise", 0));
 	assert_true(idle_after_forecast(ROW_TCMALLOC, tc, "madvise", 0));
 	assert_false(idle_after_forecast(ROW_QUIRE, je, "madvise", 0));
-	assert_true(idle_after_forecast(ROW_QUIRE, NULL, "madvise",
-					PROGRAM_MUSL));
-	assert_true(idle_after_forecast(ROW_ENV, NULL, "madvise",
-					PROGRAM_MUSL));
+	assert_true(
+		idle_after_forecast(ROW_QUIRE, NULL, "madvise", PROGRAM_MUSL));
+	assert_true(
+		idle_after_forecast(ROW_ENV, NULL, "madvise", PROGRAM_MUSL));
 }
 
 static void judged_by_its_own_warm_up(void **state)

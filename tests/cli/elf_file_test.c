@@ -22,8 +22,7 @@
 #include "elf_file.h"
 #include "statistics.h"
 
-
-static unsigned char own[1 << 16];	/* the head of our own file */
+static unsigned char own[1 << 16]; /* the head of our own file */
 static size_t own_len;
 
 static int load_own(void **state)
@@ -110,9 +109,9 @@ static void no_elf_at_all(void **state)
 	(void)state;
 	assert_int_equal(look_at("", 0, &facts), -ENOEXEC);
 	assert_int_equal(look_at("\177EL", 3, &facts), -ENOEXEC);
-	assert_int_equal(look_at("#!/bin/sh\nexit 0\n# long enough\n", 31,
-				 &facts),
-			 -ENOEXEC);
+	assert_int_equal(
+		look_at("#!/bin/sh\nexit 0\n# long enough\n", 31, &facts),
+		-ENOEXEC);
 }
 
 static void other_machines(void **state)
@@ -167,8 +166,9 @@ static void random_bytes(void **state)
 static void extremes_in_the_header(void **state)
 {
 	static const uint16_t counts[] = { 0, 1, 255, 256, 257, 0xffff };
-	static const uint64_t offsets[] = { 0, 1, 1 << 20, UINT64_MAX,
-					    UINT64_MAX - 56, INT64_MAX };
+	static const uint64_t offsets[] = {
+		0, 1, 1 << 20, UINT64_MAX, UINT64_MAX - 56, INT64_MAX
+	};
 	struct elf_facts facts;
 	ElfW(Ehdr) h;
 	size_t i, k;
@@ -190,8 +190,9 @@ static void extremes_in_the_header(void **state)
 /* Each number of each program header at its extremes. */
 static void extremes_in_the_segments(void **state)
 {
-	static const uint64_t values[] = { 0, 1, 7, 1 << 30, INT64_MAX,
-					   UINT64_MAX, UINT64_MAX - 4095 };
+	static const uint64_t values[] = {
+		0, 1, 7, 1 << 30, INT64_MAX, UINT64_MAX, UINT64_MAX - 4095
+	};
 	unsigned char *copy = malloc(own_len);
 	struct elf_facts facts;
 	ElfW(Ehdr) h;

@@ -102,13 +102,14 @@ static void keys_are_checked(void **state)
 		int nr;
 		const char *value;
 	} bad[] = {
-		{ 0, "" },	{ 0, "0" },	{ 0, "-1" },	{ 0, "1KB" },
-		{ 0, "K" },	{ 0, "1T" },	{ 0, " 1" },	{ 0, "1,2" },
-		{ 0, "99999999999999999999" },	{ 1, "10m" },	{ 1, "s" },
-		{ 1, "1.5s" },	{ 2, "x" },	{ 3, "madvise" },	{ 4, "101" },
-		{ 4, "5%" },	{ 6, "0" },	{ 6, "17" },
-		{ 0, "4095" },	{ 0, "3K" },	{ 0, "1025G" },	{ 2, "0" },
-		{ 1, "86401s" },
+		{ 0, "" },     { 0, "0" },	 { 0, "-1" },
+		{ 0, "1KB" },  { 0, "K" },	 { 0, "1T" },
+		{ 0, " 1" },   { 0, "1,2" },	 { 0, "99999999999999999999" },
+		{ 1, "10m" },  { 1, "s" },	 { 1, "1.5s" },
+		{ 2, "x" },    { 3, "madvise" }, { 4, "101" },
+		{ 4, "5%" },   { 6, "0" },	 { 6, "17" },
+		{ 0, "4095" }, { 0, "3K" },	 { 0, "1025G" },
+		{ 2, "0" },    { 1, "86401s" },
 	};
 	struct keys k = { { NULL } };
 	char *text;
@@ -134,8 +135,8 @@ static void keys_are_checked(void **state)
 
 static void variables_are_extended(void **state)
 {
-	char a[] = "LD_PRELOAD=theirs.so", b[] = "QUIRE_OPTIONS=",
-	     c[] = "LD_PRELOADED=1";
+	char a[] = "LD_PRELOAD=theirs.so",
+	     b[] = "QUIRE_OPTIONS=", c[] = "LD_PRELOADED=1";
 	char *env[] = { a, b, c, NULL };
 	struct variables v;
 
@@ -197,8 +198,8 @@ static int columns_of(const char *line)
 /* Every metric at @v, in as-is and quire. */
 static void print_rows(double v, double against, char **text)
 {
-	struct rows rows = { .asked = { [ROW_AS_IS] = true,
-					[ROW_QUIRE] = true } };
+	struct rows rows = { .asked = {
+				     [ROW_AS_IS] = true, [ROW_QUIRE] = true } };
 	struct row *row = rows.row;
 	size_t len;
 	FILE *f = open_memstream(text, &len);
@@ -221,11 +222,10 @@ static void print_rows(double v, double against, char **text)
 
 static void the_table_fits(void **state)
 {
-	static const double values[] = { 0,    0.0004, 0.9996, 1.25,  99.97,
-					 999.9, 12345, 98765,
-					 NAN };
-	static const double ratios[] = { 0.001, 0.5, 1, 1.005, 9.9995, 250,
-					 INFINITY, NAN };
+	static const double values[] = { 0,	0.0004, 0.9996, 1.25, 99.97,
+					 999.9, 12345,	98765,	NAN };
+	static const double ratios[] = { 0.001,	 0.5, 1,	1.005,
+					 9.9995, 250, INFINITY, NAN };
 	size_t i, k;
 	char *text, *line, *save;
 
