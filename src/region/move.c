@@ -77,7 +77,7 @@ static int move_span(struct store *store, struct span *span, size_t nr_pages,
 
 int move_live(struct store *store, struct span *span, size_t nr_pages)
 {
-	int error = move_span(store, span, nr_pages + nr_pages / 8, 1);
+	int error = move_span(store, span, moved_pages(nr_pages), 1);
 
 	if (!error)
 		note_peak(store);

@@ -6,9 +6,16 @@
 #include "region/store.h"
 
 /*
- * move_live - a LIVE span becomes at least @nr_pages long, at a new address
  * An eighth more address space is taken, untouched, so that a block that grows
  * step by step is moved a logarithmic number of times.
+ */
+static inline size_t moved_pages(size_t nr_pages)
+{
+	return nr_pages + nr_pages / 8;
+}
+
+/*
+ * move_live - a LIVE span becomes moved_pages(@nr_pages) long, at a new address
  * 0, or a negative errno with nothing changed.
  */
 int move_live(struct store *store, struct span *span, size_t nr_pages);

@@ -279,6 +279,17 @@ static struct span *head_at(const struct store *store, const void *address)
 	return span && span->page == page ? span : NULL;
 }
 
+/* Does it cover @page, and is that page still ours? */
+static bool covers_locked(const struct span *span, size_t page)
+{
+	if (page - span->page >= span->nr_pages || span->flags & SPAN_ABANDONED)
+		return false;
+	for (const struct hole *h = span->holes; h; h = h->next)
+		if (page - h->page < h->nr_pages)
+			return false;
+	return true;
+}
+
 /*
  * Which kind of misuse, if it is one: the address may well be another
  * library's, so nothing is said that was not seen under the lock.
@@ -297,7 +308,7 @@ misuse(struct store *store, const void *address)
 	lock_take(&shard->lock);
 	live = span_is(span, shard->index, SPAN_LIVE);
 	kept = span_is(span, shard->index, SPAN_KEPT);
-	covers = (live || kept) && page - span->page < span->nr_pages;
+	covers = (live || kept) && covers_locked(span, page);
 	lock_release(&shard->lock);
 	if (!covers)
 		return -ENOENT;
@@ -425,7 +436,7 @@ static void *grow_span(struct store *store, struct span *span, size_t bytes,
 		store_count(store, QUIRE_COUNTER_resize_in_place, 1);
 		return page_address(span->page);
 	}
-	leave_room_for(store, nr_pages - span->nr_pages);
+	leave_room_for(store, moved_pages(nr_pages) - span->nr_pages);
 	if (!move_live(store, span, nr_pages)) {
 		store_count(store, QUIRE_COUNTER_resize_moved, 1);
 		return page_address(span->page);

@@ -37,6 +37,12 @@
 #define UNDER_TSAN 0
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define UNDER_SANITIZER 1
+#else
+#define UNDER_SANITIZER UNDER_TSAN
+#endif
+
 /* One shard, no helper thread, a clock that the test sets (os/sim.h). */
 static inline struct store_options quiet_options(void)
 {

@@ -569,6 +569,9 @@ static void holes_are_left_alone(void **state)
 	assert_true(COUNT(&store, span_holed) == 1);
 	check_all(&store, 1);
 	assert_int_equal(store_usable(&store, block), 16 * MIB);
+	/* what lies there may be another library's block */
+	assert_int_equal(store_free(&store, block + 4 * MIB), -ENOENT);
+	assert_int_equal(store_free(&store, block + 3 * MIB), -EINVAL);
 	assert_ptr_equal(store_resize(&store, block, MIB), block);
 	assert_int_equal(store_usable(&store, block), 16 * MIB);
 	give(block);
