@@ -12,6 +12,13 @@
 
 static struct store other;
 
+/* The build for one CPU has one shard and no helper thread. */
+#define NEEDS_THREADS()                                                        \
+	do {                                                                   \
+		if (CONFIG_UP)                                                 \
+			skip();                                                \
+	} while (0)
+
 /* Decay: a free is what looks, at most every 100 ms. */
 
 static void look(void)
@@ -306,6 +313,7 @@ static void steal_from_another_shard(void **state)
 	char *block, *stolen;
 
 	(void)state;
+	NEEDS_THREADS();
 	options.nr_shards = 4;
 	reopen(options);
 	block = alloc(8 * MIB);
@@ -353,6 +361,7 @@ static void two_helper_threads(void **state)
 	char *b;
 
 	(void)state;
+	NEEDS_THREADS();
 	options.thread_bytes = 0;
 	options.decay_ms = 1000000;
 	reopen(options);
@@ -447,6 +456,7 @@ static void the_thread_gives_back(void **state)
 	char *block;
 
 	(void)state;
+	NEEDS_THREADS();
 	options.decay_ms = 1000;
 	options.thread_bytes = 8 * MIB;
 	reopen(options);
@@ -474,6 +484,7 @@ static void a_shrink_starts_the_thread(void **state)
 	char *block;
 
 	(void)state;
+	NEEDS_THREADS();
 	options.decay_ms = 1000;
 	options.thread_bytes = 8 * MIB;
 	reopen(options);
@@ -496,6 +507,7 @@ static void the_thread_sees_all_shards(void **state)
 	char *theirs;
 
 	(void)state;
+	NEEDS_THREADS();
 	options.nr_shards = 4;
 	options.thread_bytes = 32 * MIB;
 	reopen(options);
@@ -510,6 +522,7 @@ static void a_refused_thread(void **state)
 	struct store_options options = quiet_options();
 
 	(void)state;
+	NEEDS_THREADS();
 	options.decay_ms = 1000;
 	options.thread_bytes = 0;
 	reopen(options);
@@ -538,6 +551,7 @@ static void a_barred_thread(void **state)
 	struct store_options options = quiet_options();
 
 	(void)state;
+	NEEDS_THREADS();
 	options.thread_bytes = 0;
 	reopen(options);
 	give(alloc(MIB));

@@ -323,6 +323,8 @@ int main(void)
 	double seconds = text ? strtod(text, NULL) : 8;
 	unsigned int rounds = seconds > 16 ? (unsigned int)(seconds / 2) : 8;
 
+	if (CONFIG_UP)
+		return 77;
 	for (unsigned int round = 0; round < rounds; round++)
 		one_round(round, seconds / rounds);
 	return 0;
