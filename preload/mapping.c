@@ -14,11 +14,16 @@
  *
  * unshare and setns demand a process of one thread for some of what they do,
  * so our helper is joined around them.
+ *
+ * [C1] behind a seccomp filter the process does what malloc of the C library
+ * would do, and no more: there is no helper thread, which would be outside the
+ * filter, and the memory limits, which are files, are not looked at any more.
  */
 /* We define mmap and mmap64 both; with this macro one would become the other.
  */
 #undef _FILE_OFFSET_BITS
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -372,16 +377,45 @@ EXPORT long quire_syscall(long nr, long a, long b, long c, long d, long e,
 			  long f)
 {
 	bool alone = nr == SYS_unshare || nr == SYS_setns;
+	bool fence =
+		nr == SYS_seccomp || (nr == SYS_prctl && a == PR_SET_SECCOMP);
+	bool copies = clone_copies_process(nr, a);
 	long result;
 
 	note_by_number(nr, a, b, c, d, e);
-	if (alone)
+	if (alone || fence)
 		bar_helper();
+	if (copies)
+		preload_fork_prepare();
 	if (theirs.syscall)
 		result = theirs.syscall(nr, a, b, c, d, e, f);
 	else
 		result = PASS_ON(nr, a, b, c, d, e, f);
-	if (alone)
+	if (copies && result == 0)
+		preload_fork_child();
+	else if (copies)
+		preload_fork_parent();
+	if (alone || (fence && result))
+		unbar_helper();
+	return result;
+}
+
+static int pass_prctl(int option, const unsigned long arg[4])
+{
+	if (theirs.prctl)
+		return theirs.prctl(option, arg[0], arg[1], arg[2], arg[3]);
+	return (int)PASS_ON(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3],
+			    0);
+}
+
+/* From now on no thread and no file, either of which may kill: [C1] */
+static int fence_in(const unsigned long arg[4])
+{
+	int result;
+
+	bar_helper();
+	result = pass_prctl(PR_SET_SECCOMP, arg);
+	if (result)
 		unbar_helper();
 	return result;
 }
@@ -398,8 +432,7 @@ EXPORT int prctl(int option, ...)
 	va_end(args);
 	if (option == PR_SET_VMA)
 		note((void *)arg[1], arg[2], NOTE_TAINT);
-	if (theirs.prctl)
-		return theirs.prctl(option, arg[0], arg[1], arg[2], arg[3]);
-	return (int)PASS_ON(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3],
-			    0);
+	if (option == PR_SET_SECCOMP)
+		return fence_in(arg);
+	return pass_prctl(option, arg);
 }

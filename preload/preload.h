@@ -6,12 +6,14 @@
  *	next.c		the malloc library behind us
  *	mapping.c	what the program does to mappings, noted and passed on
  *	settings.c	QUIRE_OPTIONS
+ *	clone.c		processes that are made without fork handlers
  *	start.c		start, fork, end
  */
 #ifndef PRELOAD_PRELOAD_H
 #define PRELOAD_PRELOAD_H
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -36,8 +38,17 @@ extern HIDDEN size_t threshold;
  */
 void preload_start(void);
 
-/* Look up what mapping.c passes on to. */
+/* Look up what mapping.c and clone.c pass on to. */
 void mapping_start(void);
+void clone_start(void);
+
+/* Around whatever copies the process. */
+void preload_fork_prepare(void);
+void preload_fork_parent(void);
+void preload_fork_child(void);
+
+/* Does system call @nr with first argument @a copy the process? */
+bool clone_copies_process(long nr, long a);
 
 /* After a big block was freed: now and then, tell the counters. */
 void preload_tell(void);

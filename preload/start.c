@@ -8,6 +8,7 @@
  * process, fork handlers) waits for our constructor.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "exit.h"
 #include "next.h"
 #include "preload.h"
+#include "region/keeper.h"
 #include "settings.h"
 #include "sources.h"
 #include "stat/page.h"
@@ -31,23 +33,46 @@ static bool store_is_open(void)
 	return threshold != SIZE_MAX;
 }
 
+/*
+ * A process ends with its last thread, and the helper thread is one.  So when
+ * the first thread ends while others go on (pthread_exit, or cancelled), there
+ * is no helper from then on.  A thread key's destructor tells.
+ */
+static pthread_key_t first_thread;
+static bool first_thread_watched;
+
+static void first_thread_ends(void *mark)
+{
+	(void)mark;
+	if (store_is_open())
+		keeper_bar(&store);
+}
+
+/* In the first thread of a process: from the constructor and after fork. */
+static void watch_first_thread(void)
+{
+	if (first_thread_watched)
+		pthread_setspecific(first_thread, &first_thread);
+}
+
 /* They are registered even before there is a store. */
-static void fork_prepare(void)
+void preload_fork_prepare(void)
 {
 	if (store_is_open())
 		store_fork_prepare(&store);
 }
 
-static void fork_parent(void)
+void preload_fork_parent(void)
 {
 	if (store_is_open())
 		store_fork_parent(&store);
 }
 
-static void fork_child(void)
+void preload_fork_child(void)
 {
 	if (store_is_open())
 		store_fork_child(&store);
+	watch_first_thread();
 	stat_page_child();
 }
 
@@ -89,7 +114,9 @@ static void start_once(void)
 		return;
 	done = true;
 	mapping_start();
-	next_register()(fork_prepare, fork_parent, fork_child, NULL);
+	clone_start();
+	next_register()(preload_fork_prepare, preload_fork_parent,
+			preload_fork_child, NULL);
 }
 
 static void open_store(void)
@@ -156,6 +183,9 @@ __attribute__((constructor)) static void start(void)
 	int saved = errno;
 
 	preload_start();
+	first_thread_watched =
+		!pthread_key_create(&first_thread, first_thread_ends);
+	watch_first_thread();
 	if (settings.stat_dir[0] &&
 	    !stat_page_open(settings.stat_dir, QUIRE_LOADED_PRELOAD)) {
 		note_sources((const void *)next.malloc);

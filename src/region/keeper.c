@@ -48,7 +48,8 @@ static uint64_t look(struct store *store, uint64_t now_ms)
 
 	if (!kept)
 		return UINT64_MAX;
-	if (kept >= LIMIT_WORTH_PAGES)
+	/* Barred for good: perhaps a sandbox, where opening a file kills. */
+	if (kept >= LIMIT_WORTH_PAGES && !load_relaxed(&store->keeper_barred))
 		look_at_limit(store);
 	return wait_ms < LOOK_EVERY_MS ? wait_ms : LOOK_EVERY_MS;
 }
