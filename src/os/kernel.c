@@ -209,6 +209,7 @@ static void *thread_main(void *arg)
 	struct os_thread *thread = arg;
 
 	prctl(PR_SET_NAME, thread->name);
+	thread->tid = (int)CALL(SYS_gettid);
 	leave_descriptors();
 	thread->body(thread->arg);
 	return NULL;
@@ -252,7 +253,19 @@ static int kernel_thread_start(const char *name, void (*body)(void *),
 
 static void kernel_thread_join(struct os_thread *thread)
 {
+	static const struct timespec step = { 0, 50000 };
+	long pid = CALL(SYS_getpid);
+
 	pthread_join(thread->id, NULL);
+	/*
+	 * The C library hears of the end a moment before the thread leaves the
+	 * process, and unshare counts.  Bounded: a tracer may hold it.
+	 */
+	for (int i = 0; i < 20000; i++) {
+		if (CALL(SYS_tgkill, pid, thread->tid, 0) == -ESRCH)
+			return;
+		CALL(SYS_nanosleep, &step, NULL);
+	}
 }
 
 const struct os_ops os_kernel = {

@@ -33,6 +33,7 @@ enum os_advice {
 /* The caller's memory, kept until the join: what it is about is os's own. */
 struct os_thread {
 	unsigned long id;
+	int tid;
 	char name[16];
 	void (*body)(void *);
 	void *arg;
@@ -75,7 +76,7 @@ struct os_ops {
 
 	/*
 	 * A helper thread named @name, with all signals blocked.  join waits
-	 * until it has ended.
+	 * until it has ended and the kernel no longer counts it.
 	 */
 	int (*thread_start)(const char *name, void (*body)(void *), void *arg,
 			    struct os_thread *thread);
