@@ -12,9 +12,9 @@
  *	So the span that covers any page is found by walking back at most 511
  *	entries, and marking a large span costs one store per 2 MiB.
  *
- * [M2] a part that the program unmapped may come back from the kernel as another
- *	span, whose marks then replace those of the span with the hole; so a span
- *	clears only marks that are its own.
+ * [M2] a part that the program unmapped may come back from the kernel as
+ *	another span, whose marks then replace those of the span with the hole;
+ *	so a span clears only marks that are its own.
  *
  * Marks are written by whoever holds the span's shard lock (or owns it alone:
  * LEAVING, or being moved).  Lookups take no lock: for the head of a block that
@@ -68,8 +68,8 @@ static inline struct span *pagemap_at(const struct pagemap *map, size_t page)
 }
 
 /*
- * The only span that can cover @page, by [M1], or NULL.  A hint: whether it does
- * is to be checked under the lock of its shard.
+ * The only span that can cover @page, by [M1], or NULL.  A hint: whether it
+ * does is to be checked under the lock of its shard.
  */
 struct span *pagemap_covering(const struct pagemap *map, size_t page);
 

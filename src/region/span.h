@@ -14,8 +14,8 @@
  *
  * [N1] a KEPT or LIVE span is marked in the page map, and nothing else is.
  * [N2] KEPT spans of one shard never touch each other (they are merged).
- * [N3] a span comes to a shard as LIVE, and leaves the states LIVE and KEPT of a
- *	shard only under that shard's lock.  Shard and state are one word, so
+ * [N3] a span comes to a shard as LIVE, and leaves the states LIVE and KEPT of
+ *	a shard only under that shard's lock.  Shard and state are one word, so
  *	whoever holds a shard's lock and reads "KEPT here" or "LIVE here" can
  *	rely on it, however stale the pointer was.
  */

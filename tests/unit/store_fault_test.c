@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The system refuses: the n-th call, for each n until a run has no refusal; and
- * every call from the n-th on.  After each run nothing is broken, the sums close
- * and all memory is back, but for what munmap itself refused to take.
+ * every call from the n-th on.  After each run nothing is broken, the sums
+ * close and all memory is back, but for what munmap itself refused to take.
  */
 #include "store_fixture.h"
 

@@ -253,7 +253,6 @@ static void step_resize(void)
 	verify(block);
 	at = store_resize(&store, block->at, bytes);
 	ASSERT(at);
-	block->tainted &= at == block->at;
 	block->at = at;
 	live_bytes += bytes - block->bytes;
 	block->bytes = bytes;

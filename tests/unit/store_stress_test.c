@@ -283,6 +283,52 @@ static void open_for(unsigned int round)
 	handed_out = taken_back = 0;
 }
 
+/*
+ * The kernel puts an unmap before the map that gives the addresses out again.
+ * The thread sanitizer does not see that, because the calls are made directly,
+ * so the order is said once more.
+ */
+static uint64_t kernel_order; /* atomic */
+static struct os_ops os_ordered;
+
+static int ordered_unmap(void *addr, size_t len)
+{
+	add_acq_rel(&kernel_order, 1);
+	return os_kernel.unmap(addr, len);
+}
+
+static int ordered_map(size_t len, size_t align, void **out)
+{
+	int error = os_kernel.map(len, align, out);
+
+	add_acq_rel(&kernel_order, 1);
+	return error;
+}
+
+static int ordered_reserve(size_t len, size_t align, void **out)
+{
+	int error = os_kernel.reserve(len, align, out);
+
+	add_acq_rel(&kernel_order, 1);
+	return error;
+}
+
+static int ordered_move(void *old, size_t old_len, void *dst, size_t new_len)
+{
+	add_acq_rel(&kernel_order, 1);
+	return os_kernel.move(old, old_len, dst, new_len);
+}
+
+static void order_calls(void)
+{
+	os_ordered = os_kernel;
+	os_ordered.map = ordered_map;
+	os_ordered.unmap = ordered_unmap;
+	os_ordered.reserve = ordered_reserve;
+	os_ordered.move = ordered_move;
+	os = &os_ordered;
+}
+
 static void one_round(unsigned int round, double seconds)
 {
 	uint64_t seed = round + 77;
@@ -325,6 +371,8 @@ int main(void)
 
 	if (CONFIG_UP)
 		return 77;
+	if (UNDER_TSAN)
+		order_calls();
 	for (unsigned int round = 0; round < rounds; round++)
 		one_round(round, seconds / rounds);
 	return 0;
