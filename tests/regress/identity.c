@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * identity WHAT: calls that want a process of one thread, or that reach all
- * threads, with much memory kept (so that a helper thread may run).  Prints
- * the result of the call, which must be the same with and without the preload
- * library, and then "after good" when blocks still come and go.
+ * identity REPEAT [WHAT]: calls that want a process of one thread, or that
+ * reach all threads, with much memory kept (so that a helper thread may run).
+ * Prints the result of the call, which must be the same with and without the
+ * preload library, and then "after good" when blocks still come and go.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -177,19 +177,6 @@ static int do_lowest_fd(void)
 	return 0;
 }
 
-static int nr_threads(void)
-{
-	FILE *file = fopen("/proc/self/status", "r");
-	char line[200];
-	int nr = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		sscanf(line, "Threads: %d", &nr);
-	if (file)
-		fclose(file);
-	return nr;
-}
-
 /*
  * A filter under which the program may do what malloc of the C library does,
  * and nothing else: opening files or making threads kills.
@@ -295,18 +282,15 @@ int main(int argc, char **argv)
 		{ "sigwait", do_sigwait },
 	};
 	int repeat = argc > 1 ? atoi(argv[1]) : 1;
-	int with = argc > 2;
+	const char *only = argc > 2 ? argv[2] : NULL;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		for (int k = 0; k < repeat; k++) {
+			if (only && strcmp(only, all[i].name))
+				continue;
 			in_child(all[i].name, all[i].call, AT_ONCE);
 			in_child(all[i].name, all[i].call, EARLY);
 			in_child(all[i].name, all[i].call, SETTLED);
 		}
-	if (with) { /* did this test anything? */
-		keep_much();
-		sleep_ms(20);
-		fprintf(stderr, "threads: %d\n", nr_threads());
-	}
 	return 0;
 }

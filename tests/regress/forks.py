@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Children of all kinds, while threads allocate; threads that end."""
+import os
+
+import regress as r
+
+# QUIRE_MANY=1: the long run
+many = 33 if os.environ.get("QUIRE_MANY") else 1
+CASES = (
+    ("fork", 300, 8), ("fork", 100, 0), ("vfork", 100, 4), ("spawn", 100, 4),
+    ("_Fork", 300, 0), ("clone", 300, 0), ("raw", 300, 0), ("clone", 60, 4),
+    ("nested", 30, 3), ("exec", 40, 2), ("exit", 60, 2), ("threads", 30, 16),
+    ("cancel", 20, 8), ("signals", 300, 3),
+)
+for way, count, threads in CASES:
+    for options in ("", "thread_min=1M,decay=1ms"):
+        done = r.run(["forks", way, str(count * many), str(threads)],
+                     options=options, timeout=60 * many)
+        r.check(f"{way}, {count * many} with {threads} threads, "
+                f"{options or 'usual options'}", done.returncode == 0,
+                r.tail(done, 2))
+r.finish()
