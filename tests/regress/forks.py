@@ -5,9 +5,9 @@ import os
 import regress as r
 
 # QUIRE_MANY=1: the long run
-many = 33 if os.environ.get("QUIRE_MANY") else 1
+many = 50 if os.environ.get("QUIRE_MANY") else 1
 CASES = (
-    ("fork", 300, 8), ("fork", 100, 0), ("vfork", 100, 4), ("spawn", 100, 4),
+    ("fork", 200, 8), ("fork", 60, 0), ("vfork", 40, 4), ("spawn", 40, 4),
     ("_Fork", 300, 0), ("clone", 300, 0), ("raw", 300, 0), ("clone", 60, 4),
     ("nested", 30, 3), ("exec", 40, 2), ("exit", 60, 2), ("threads", 30, 16),
     ("cancel", 20, 8), ("signals", 300, 3),

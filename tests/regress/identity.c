@@ -32,14 +32,14 @@ static void sleep_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* 200 MiB alive at once, then free */
+/* 80 MiB alive at once, then free */
 static void keep_much(void)
 {
-	char *block[50];
+	char *block[20];
 
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < 20; i++)
 		memset(block[i] = malloc(4 * M), i, 4 * M);
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < 20; i++)
 		free(block[i]);
 }
 
@@ -173,7 +173,7 @@ static int do_lowest_fd(void)
 		if (again != fd)
 			return 1;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (now.tv_sec - from.tv_sec < 2);
+	} while (now.tv_sec - from.tv_sec < 1);
 	return 0;
 }
 

@@ -59,7 +59,7 @@ for name in ("jemalloc.so.2", "mimalloc.so.2", "tcmalloc.so.4",
                            ("before us", f"{other}:{r.LIBRARY}")):
         for what, command in (("python", PYTHON), ("early", ["early"]),
                               ("threads", [threads]),
-                              ("forks", ["forks", "fork", "40", "3"]),
+                              ("forks", ["forks", "fork", "20", "2"]),
                               ("shell", ["sh", "-c", "ls / | wc -l"])):
             if command[0] is None:
                 continue

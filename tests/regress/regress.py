@@ -59,7 +59,7 @@ def environment(quire=True, options="", preload="", **more):
     return env
 
 
-def run(command, quire=True, options="", preload="", timeout=30, env=None,
+def run(command, quire=True, options="", preload="", timeout=60, env=None,
         **more):
     """The finished process; a timeout reads as status "timeout"."""
     command = [PROGRAM.get(command[0], command[0]), *command[1:]]

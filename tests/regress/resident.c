@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,6 +107,22 @@ static void small(size_t nr, size_t size, long ms)
 	free(block);
 }
 
+/* A child that goes on alone, as a daemon does, and only allocates little. */
+static void inherit(size_t size)
+{
+	free(memset(malloc(size), 1, size));
+	tell("freed");
+	if (fork() == 0) {
+		free(malloc(100));
+		tell("child");
+		free(malloc(200 * K));
+		tell("again");
+		_exit(0);
+	}
+	wait(NULL);
+	tell("parent");
+}
+
 int main(int argc, char **argv)
 {
 	long a = argc > 2 ? atol(argv[2]) : 0;
@@ -121,6 +138,8 @@ int main(int argc, char **argv)
 		burst((size_t)a * M, (size_t)b, c);
 	else if (argc > 4 && !strcmp(argv[1], "small"))
 		small((size_t)a, (size_t)b * K, c);
+	else if (argc > 2 && !strcmp(argv[1], "inherit"))
+		inherit((size_t)a * M);
 	else if (argc > 2 && !strcmp(argv[1], "steady")) {
 		memset(malloc(64 * M), 1, 64 * M);
 		sleep_ms(a * 1000);

@@ -22,7 +22,7 @@
 
 static const size_t sizes[] = {
 	0,	 1,	64 * K,	   128 * K - 1, 128 * K, 128 * K + 1,
-	200 * K, 2 * M, 2 * M - 1, 2 * M + 1,	33 * M,	 100 * M + 4095,
+	200 * K, 2 * M, 2 * M - 1, 2 * M + 1,	33 * M,	 40 * M + 4095,
 };
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -329,8 +329,8 @@ static void do_realloc_growth(void)
 /* A block that is recycled for calloc is zero again, whatever its size. */
 static void do_recycled_zero(void)
 {
-	for (size_t i = 0; i < 60; i++) {
-		size_t size = 128 * K + i * 700001;
+	for (size_t i = 0; i < 30; i++) {
+		size_t size = 128 * K + i * 1400001;
 		void *p = malloc(size), *q;
 
 		memset(p, 0xff, size);
