@@ -31,10 +31,23 @@ static bool may_be_ours(const void *block)
 
 /* Alloc */
 
+/*
+ * In a forked child with inherited memory the threshold is 0 until its first
+ * allocation, whatever its size, so that the small path needs no test for it.
+ */
+static __attribute__((noinline)) bool is_big(size_t size)
+{
+	if (unlikely(!threshold))
+		preload_child_allocates();
+	return size >= threshold;
+}
+
 static __attribute__((noinline)) void *big_malloc(size_t size)
 {
-	void *block = store_alloc(&store, size, PAGE_SIZE, false);
+	void *block = NULL;
 
+	if (is_big(size))
+		block = store_alloc(&store, size, PAGE_SIZE, false);
 	return likely(block) ? block : next.malloc(size);
 }
 
@@ -48,20 +61,19 @@ EXPORT void *malloc(size_t size)
 EXPORT void *calloc(size_t nr, size_t size)
 {
 	size_t bytes;
-	void *block;
+	bool wraps = __builtin_mul_overflow(nr, size, &bytes);
+	void *block = NULL;
 
-	if (likely(!__builtin_mul_overflow(nr, size, &bytes) &&
-		   bytes < threshold))
+	if (likely(!wraps && bytes < threshold))
 		return next.calloc(nr, size);
-	if (bytes < threshold || bytes / (size ? size : 1) != nr)
-		return next.calloc(nr, size); /* it wrapped */
-	block = store_alloc(&store, bytes, PAGE_SIZE, true);
+	if (!wraps && is_big(bytes))
+		block = store_alloc(&store, bytes, PAGE_SIZE, true);
 	return likely(block) ? block : next.calloc(nr, size);
 }
 
 static void *big_aligned(size_t align, size_t size)
 {
-	if (size < threshold || !is_power_of_two(align))
+	if (size < threshold || !is_big(size) || !is_power_of_two(align))
 		return NULL;
 	return store_alloc(&store, size, align, false);
 }
@@ -221,7 +233,7 @@ static void *realloc_ours(void *block, size_t old_size, size_t size)
 		free(block);
 		return NULL;
 	}
-	if (size >= threshold) {
+	if (is_big(size)) {
 		moved = store_resize(&store, block, size);
 		return moved ? moved
 			     : move_between(block, old_size, next.malloc(size),
@@ -238,7 +250,7 @@ static void *realloc_theirs(void *block, size_t size)
 
 	if (!block)
 		return malloc(size);
-	if (size < threshold || !next.malloc_usable_size)
+	if (size < threshold || !is_big(size) || !next.malloc_usable_size)
 		return next.realloc(block, size);
 	moved = store_alloc(&store, size, PAGE_SIZE, false);
 	if (!moved)

@@ -258,10 +258,16 @@ EXPORT int mlock(const void *address, size_t len)
 
 EXPORT int mlockall(int flags)
 {
+	int result;
+
+	/* Again after it, for blocks that other threads got in between. */
 	note_lock_all(flags);
 	if (theirs.mlockall)
-		return theirs.mlockall(flags);
-	return (int)PASS_ON(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+		result = theirs.mlockall(flags);
+	else
+		result = (int)PASS_ON(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+	note_lock_all(flags);
+	return result;
 }
 
 EXPORT long mbind(void *address, unsigned long len, int mode,

@@ -26,7 +26,8 @@
 /*
  * The one store of the process, and the size from which blocks are its.
  * threshold is SIZE_MAX until the store is open: then nothing is.
- * const after init
+ * const after init, but 0 in a forked child that inherited kept memory, until
+ * it allocates; it has one thread then.
  */
 extern HIDDEN struct store store;
 extern HIDDEN size_t threshold;
@@ -41,6 +42,9 @@ void preload_start(void);
 /* Look up what mapping.c and clone.c pass on to. */
 void mapping_start(void);
 void clone_start(void);
+
+/* The first allocation in such a child: inherited memory goes. */
+void preload_child_allocates(void);
 
 /* Around whatever copies the process. */
 void preload_fork_prepare(void);

@@ -70,10 +70,16 @@ void preload_fork_parent(void)
 
 void preload_fork_child(void)
 {
-	if (store_is_open())
-		store_fork_child(&store);
+	if (store_is_open() && store_fork_child(&store))
+		threshold = 0;
 	watch_first_thread();
 	stat_page_child();
+}
+
+void preload_child_allocates(void)
+{
+	threshold = settings.threshold;
+	store_drop_inherited(&store);
 }
 
 /*

@@ -42,7 +42,7 @@ void store_fork_parent(struct store *store)
 	lock_release(&store->keeper_lock);
 }
 
-void store_fork_child(struct store *store)
+bool store_fork_child(struct store *store)
 {
 	lock_reset_in_child(&store->common.pool.lock);
 	for (unsigned int i = 0; i < store->nr_shards; i++)
@@ -57,4 +57,5 @@ void store_fork_child(struct store *store)
 		store->inherited = 1;
 		store_count(store, QUIRE_COUNTER_fork_child, 1);
 	}
+	return store->inherited;
 }

@@ -8,7 +8,7 @@
 #include "region/leave.h"
 
 #define RETRY_THREAD_MS 1000
-#define LARGE_PAGES ((size_t)1 << (20 - 12))
+#define LARGE_PAGES	((size_t)1 << (20 - 12))
 
 void keeper_open(struct store *store)
 {
@@ -143,9 +143,9 @@ static void look_if_due(struct store *store, uint64_t now_ms)
 
 /*
  * Is more than @pages kept?  Adding up touches a line of every shard, so it is
- * done only where this shard alone holds its part of the bound, or where a large
- * block was freed.  Small ones can go past a bound unseen, but only while each
- * shard that frees them holds less than its part.
+ * done only where this shard alone holds its part of the bound, or where a
+ * large block was freed.  Small ones can go past a bound unseen, but only while
+ * each shard that frees them holds less than its part.
  */
 static bool keeps_more(struct store *store, const struct shard *shard,
 		       size_t freed_pages, size_t pages)

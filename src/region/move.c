@@ -112,8 +112,8 @@ struct span *grow_kept(struct store *store, struct shard *shard,
 		       const struct span_request *want)
 {
 	/* One that is large enough was not taken because it is not aligned. */
-	struct span *span = detach_largest(shard, (want->nr_pages + 3) / 4,
-					   want->nr_pages);
+	struct span *span =
+		detach_largest(shard, (want->nr_pages + 3) / 4, want->nr_pages);
 	size_t before;
 
 	if (!span)

@@ -48,7 +48,7 @@ static void add_hole_locked(struct store *store, struct span *span,
 		span->flags |= SPAN_ABANDONED;
 		return;
 	}
-	*hole = (struct hole){from, to - from, span->holes};
+	*hole = (struct hole){ from, to - from, span->holes };
 	span->holes = hole;
 }
 
@@ -96,7 +96,7 @@ void store_note(struct store *store, const void *address, size_t len,
 {
 	struct pagemap *map = &store->common.map;
 	size_t last = (size_t)address + len + PAGE_SIZE - 1;
-	struct range range = {address_page(address), last >> PAGE_SHIFT};
+	struct range range = { address_page(address), last >> PAGE_SHIFT };
 	size_t page = range.page;
 	struct span *span;
 

@@ -39,8 +39,8 @@
 #define ROOT_ENTRIES ((size_t)1 << (48 - 12 - LEAF_SHIFT))
 
 struct pagemap {
-	struct span ***root;	/* const after open; its entries: atomic */
-	struct lock *lock;	/* for adding leaves */
+	struct span ***root; /* const after open; its entries: atomic */
+	struct lock *lock;   /* for adding leaves */
 };
 
 int pagemap_open(struct pagemap *map, struct lock *lock);

@@ -379,8 +379,7 @@ void shard_check(struct shard *shard)
 	size_t nr = 0, pages = 0;
 	const struct span *last = NULL;
 
-	list_for_each(item, &shard->by_age)
-	{
+	list_for_each (item, &shard->by_age) {
 		const struct span *span =
 			container_of(item, struct span, by_age);
 

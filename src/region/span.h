@@ -51,11 +51,11 @@ struct hole {
 /* One cache line. */
 struct span {
 	/* shard lock; of a LIVE span its owner may read them without */
-	size_t page;		/* page number of the first page */
+	size_t page; /* page number of the first page */
 	size_t nr_pages;
-	struct span *left;	/* tree by (nr_pages, page) */
+	struct span *left; /* tree by (nr_pages, page) */
 	struct span *right;
-	struct list by_age;	/* KEPT: oldest first; UNUSED: spare list */
+	struct list by_age; /* KEPT: oldest first; UNUSED: spare list */
 	struct hole *holes;
 	uint32_t kept_since_ms; /* wraps after 49 days: compare differences */
 	uint16_t home;		/* atomic: shard and state, see [N3] */

@@ -25,8 +25,8 @@ void store_options_default(struct store_options *options)
 
 static unsigned int choose_nr_shards(const struct store_options *options)
 {
-	unsigned int nr = options->nr_shards ? options->nr_shards
-					     : 2 * os->nr_cpus();
+	unsigned int nr =
+		options->nr_shards ? options->nr_shards : 2 * os->nr_cpus();
 	if (CONFIG_UP)
 		return 1;
 	return nr < MAX_SHARDS ? nr : MAX_SHARDS;
@@ -226,10 +226,7 @@ static struct span *take_fresh(struct store *store, struct shard *shard,
 	return span;
 }
 
-/* A forked child: what its parent kept is shared with the parent, and writing
- * to it would copy.  It goes at the first call, so that a child that only
- * executes another program does not pay. */
-static __attribute__((cold, noinline)) void drop_inherited(struct store *store)
+__attribute__((cold, noinline)) void store_drop_inherited(struct store *store)
 {
 	if (__atomic_exchange_n(&store->inherited, 0, __ATOMIC_RELAXED))
 		leave_all(store, QUIRE_COUNTER_bytes_direct);
@@ -252,7 +249,7 @@ void *store_alloc(struct store *store, size_t bytes, size_t align, bool zero)
 	if (!request_from(bytes, align, &want))
 		return NULL;
 	if (unlikely(load_relaxed(&store->inherited)))
-		drop_inherited(store);
+		store_drop_inherited(store);
 	if (!zero || bytes <= store->options.zero_max_bytes)
 		span = take_kept(store, shard, &want);
 	if (span) {
@@ -294,8 +291,8 @@ static bool covers_locked(const struct span *span, size_t page)
  * Which kind of misuse, if it is one: the address may well be another
  * library's, so nothing is said that was not seen under the lock.
  */
-static __attribute__((cold, noinline)) int
-misuse(struct store *store, const void *address)
+static __attribute__((cold, noinline)) int misuse(struct store *store,
+						  const void *address)
 {
 	size_t page = address_page(address);
 	struct span *span = pagemap_covering(&store->common.map, page);

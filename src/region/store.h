@@ -8,8 +8,8 @@
  *	free  ─> the block's shard keeps it ─> decay, cap, limit: to the kernel
  *
  * [S1] live + kept stays within 17/16 of the largest amount that was ever live
- *	(plus 4 MiB): when fresh memory is bought while kept memory does not fit,
- *	kept memory is given back to make room.  So the peak of resident memory
+ *	(plus 4 MiB): when fresh memory is bought while kept memory does not
+ *fit, kept memory is given back to make room.  So the peak of resident memory
  *	is not more than a few per cent above that of a program that frees at
  *	once.
  * [S2] memory that leaves is unmarked in the page map first and unmapped then,
@@ -42,12 +42,13 @@ enum thp_policy {
 };
 
 struct store_options {
-	uint64_t decay_ms;     /* kept memory older than this leaves; 0: at once */
-	size_t keep_bytes;     /* cap; 0: a quarter of the smallest limit */
+	uint64_t decay_ms; /* kept memory older than this leaves; 0: at once */
+	size_t keep_bytes; /* cap; 0: a quarter of the smallest limit */
 	size_t thread_bytes;   /* kept memory that is worth a helper thread */
 	size_t zero_max_bytes; /* largest kept span that is cleared, [S3] */
-	unsigned int reserve_percent; /* of the tightest limit, below: give back */
-	unsigned int nr_shards;	      /* 0: twice the CPUs, at most MAX_SHARDS */
+	unsigned int
+		reserve_percent; /* of the tightest limit, below: give back */
+	unsigned int nr_shards;	 /* 0: twice the CPUs, at most MAX_SHARDS */
 	enum thp_policy thp;
 };
 
@@ -71,10 +72,10 @@ struct store {
 	/* keeper lock; see keeper.c */
 	struct lock keeper_lock;
 	struct os_thread keeper;
-	uint32_t keeper_word;  /* atomic, futex: changes when there is news */
-	uint32_t keeper_idle;  /* atomic: it sleeps without a time limit */
-	uint32_t keeper_runs;  /* atomic: there is one, elsewhere a hint */
-	uint32_t keeper_stop;  /* atomic */
+	uint32_t keeper_word;	/* atomic, futex: changes when there is news */
+	uint32_t keeper_idle;	/* atomic: it sleeps without a time limit */
+	uint32_t keeper_runs;	/* atomic: there is one, elsewhere a hint */
+	uint32_t keeper_stop;	/* atomic */
 	uint32_t keeper_barred; /* atomic: nesting count, no thread wanted */
 	uint64_t keeper_retry_ms;
 };
@@ -133,6 +134,15 @@ void store_check(struct store *store);
 /* Around fork: prepare in the parent, then one of the others. */
 void store_fork_prepare(struct store *store);
 void store_fork_parent(struct store *store);
-void store_fork_child(struct store *store);
+/* True when the child has inherited kept memory. */
+bool store_fork_child(struct store *store);
+
+/*
+ * What the parent kept is shared with it in a child, and writing to it would
+ * copy.  It goes at the child's first allocation, not before, so that a child
+ * that only executes another program does not pay.  store_alloc does this by
+ * itself; a caller with smaller allocations of its own may be earlier.
+ */
+void store_drop_inherited(struct store *store);
 
 #endif /* REGION_STORE_H */

@@ -2,12 +2,18 @@
 /*
  * resident WHAT: allocate in some way, and print the resident KiB.
  *
- *	sparse CALL MiB	malloc, calloc, memalign or realloc of a large block,
- *			touched once in 2 MiB
- *	burst MiB BLOCKS MS	that much in so many blocks, touched, freed;
- *after MS milliseconds of sleep small N KiB MS	N blocks, touched, freed; after
- *MS one malloc and free, and again after 200 ms steady S	S seconds with
- *64 MiB alive, to be looked at from outside
+ * sparse CALL MiB: malloc, calloc, memalign or realloc of a large block,
+ * touched once in 2 MiB.
+ *
+ * burst MiB BLOCKS MS: that much in so many blocks, touched, freed; after MS
+ * milliseconds of sleep.
+ *
+ * small N KiB MS: N blocks, touched, freed; after MS one malloc and free, and
+ * again after 200 ms.
+ *
+ * inherit MiB: that much freed, then a fork; the child after small and big.
+ *
+ * steady S: S seconds with 64 MiB alive, to be looked at from outside.
  */
 #include <malloc.h>
 #include <stdio.h>
