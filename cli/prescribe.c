@@ -4,10 +4,11 @@
  *
  *   nothing < a setting of glibc < another malloc library < quire
  *
- * The fastest row sets the mark.  If it does not beat as-is beyond noise,
- * nothing is prescribed.  Otherwise the cheapest row is taken that itself
- * beats as-is beyond noise and is not shown to be more than 1 % slower than
- * the fastest; among equally cheap ones the faster.  Rows that ended otherwise
+ * Of the rows that beat as-is beyond noise the fastest sets the mark; a row
+ * with a better median that noise may have given it does not.  If there is
+ * none, nothing is prescribed.  Otherwise the cheapest of them is taken that
+ * is not shown to be more than 1 % slower than the mark; among equally cheap
+ * ones the faster.  Rows that ended otherwise
  * than as-is do not count, however fast they were.
  *
  * With six rows one in four measurements would find a 95 % interval that
@@ -39,19 +40,6 @@ static bool counts(const struct rows *rows, enum row_id id)
 	       isfinite(rows->row[id].compared[METRIC_WALL].median);
 }
 
-static enum row_id fastest(const struct rows *rows)
-{
-	enum row_id best = ROW_AS_IS;
-	int i;
-
-	for (i = 0; i < NR_ROWS; i++)
-		if (counts(rows, (enum row_id)i) &&
-		    rows->row[i].compared[METRIC_WALL].median <
-			    rows->row[best].compared[METRIC_WALL].median)
-			best = (enum row_id)i;
-	return best;
-}
-
 /* Not shown to be more than 1 % slower than @best? */
 static bool is_as_good(const struct row *row, const struct row *best)
 {
@@ -81,12 +69,27 @@ static bool beats_as_is(const struct rows *rows, enum row_id id)
 	return statistics_verdict(&among) == VERDICT_LESS;
 }
 
+/* Of those that beat as-is; as-is itself if none does. */
+static enum row_id fastest(const struct rows *rows)
+{
+	enum row_id best = ROW_AS_IS;
+	int i;
+
+	for (i = ROW_AS_IS + 1; i < NR_ROWS; i++)
+		if (counts(rows, (enum row_id)i) &&
+		    rows->row[i].compared[METRIC_WALL].median <
+			    rows->row[best].compared[METRIC_WALL].median &&
+		    beats_as_is(rows, (enum row_id)i))
+			best = (enum row_id)i;
+	return best;
+}
+
 static enum row_id choose(const struct rows *rows, enum row_id best)
 {
 	enum row_id choice = best;
 	int i;
 
-	if (best == ROW_AS_IS || !beats_as_is(rows, best))
+	if (best == ROW_AS_IS)
 		return ROW_AS_IS;
 	for (i = ROW_AS_IS + 1; i < NR_ROWS; i++) {
 		const struct row *row = &rows->row[i];

@@ -97,6 +97,25 @@ static void cheapest_that_gets_the_gain(void **state)
 			 ROW_QUIRE);
 }
 
+/* A lucky median does not hide a row that is surely faster. */
+static void noise_does_not_hide_a_gain(void **state)
+{
+	struct recording none = { 0 };
+	struct prescription p;
+	struct rows rows;
+	int n;
+
+	(void)state;
+	make_rows(&rows, (double[]){ 1, .5, 1, 1, 1, 1, .4 });
+	for (n = 4; n < ROUNDS; n++)
+		rows.row[ROW_QUIRE].samples[METRIC_WALL][n] = 2;
+	rows_compare(&rows);
+	prescribe(&rows, &none, &no_cost, &p);
+	assert_int_equal(p.choice, ROW_THP);
+	assert_int_equal(p.best, ROW_THP);
+	drop_rows(&rows);
+}
+
 static void a_row_that_failed_does_not_count(void **state)
 {
 	struct recording none = { 0 };
@@ -307,6 +326,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cheapest_that_gets_the_gain),
+		cmocka_unit_test(noise_does_not_hide_a_gain),
 		cmocka_unit_test(a_row_that_failed_does_not_count),
 		cmocka_unit_test(shares_of_time),
 		cmocka_unit_test(conditions_parse),
