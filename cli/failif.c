@@ -63,6 +63,8 @@ enum failif_answer failif_judge(const struct failif *f, const struct rows *rows)
 		&rows->row[f->row].compared[f->metric].against;
 	double low = i->low, high = i->high;
 
+	if (row_broke(rows, f->row))
+		return FAILIF_BROKEN;
 	if (!row_runs(rows, f->row))
 		low = high = 1;
 	if (isnan(low) || isnan(high))

@@ -19,6 +19,7 @@ enum failif_answer {
 	FAILIF_NO,
 	FAILIF_YES,	/* it holds beyond noise */
 	FAILIF_UNKNOWN, /* the value is not known */
+	FAILIF_BROKEN,	/* the command fails in this row only */
 };
 
 /*

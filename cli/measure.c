@@ -284,12 +284,12 @@ static void remark(const struct measure *m)
 	for (i = 0; i < NR_ROWS; i++) {
 		const struct row *row = &m->rows.row[i];
 
-		if (!row_runs(&m->rows, (enum row_id)i))
+		if (!row->ran)
 			continue;
 		if (row->exit_code != as_is->exit_code)
-			say("%s: the command ends with %d, as-is with %d: "
-			    "its times are not comparable",
-			    row->name, row->exit_code, as_is->exit_code);
+			say("%s: the command ends with %d, as-is with %d%s",
+			    row->name, row->exit_code, as_is->exit_code,
+			    row->idle ? "" : ": its times are not comparable");
 		if (row->nr_strange)
 			say("%s: %u of %zu runs ended otherwise than its first",
 			    row->name, row->nr_strange, row->nr);
@@ -331,9 +331,11 @@ static int judge(const struct measure *m)
 		if (answer == FAILIF_UNKNOWN)
 			say("--fail-if '%s' cannot be judged: the value is not known",
 			    m->failif[i].text);
-		if (answer != FAILIF_YES)
+		if (answer != FAILIF_YES && answer != FAILIF_BROKEN)
 			continue;
-		say("--fail-if '%s' holds", m->failif[i].text);
+		say("--fail-if '%s' holds%s", m->failif[i].text,
+		    answer == FAILIF_YES ? "" :
+					   ": the command ends otherwise than as it is");
 		rc = CLI_FAIL_IF;
 	}
 	return rc;

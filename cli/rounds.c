@@ -157,6 +157,7 @@ static void note_end(struct row *row, const struct child_result *child,
 {
 	int code = child_exit_code(child->status);
 
+	row->ran = true;
 	if (child->timed_out)
 		row->nr_timed_out++;
 	else if (first)

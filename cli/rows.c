@@ -312,3 +312,13 @@ bool row_failed(const struct rows *rows, enum row_id id)
 	return row->exit_code != rows->row[ROW_AS_IS].exit_code ||
 	       row->nr_strange || row->nr_timed_out;
 }
+
+bool row_broke(const struct rows *rows, enum row_id id)
+{
+	const struct row *row = &rows->row[id];
+	const struct row *as_is = &rows->row[ROW_AS_IS];
+
+	if (!row->ran || as_is->nr_strange || as_is->nr_timed_out)
+		return false;
+	return row_failed(rows, id);
+}

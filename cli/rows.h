@@ -51,6 +51,7 @@ struct row {
 	char *preload;		 /* all that it preloads */
 	char *idle;		 /* why it is not run; NULL: it is */
 	bool missing;		 /* … because it is not installed */
+	bool ran;		 /* at least its warm-up */
 	int exit_code;		 /* of its warm-up */
 	unsigned int nr_strange; /* runs that ended otherwise than that */
 	unsigned int nr_timed_out;
@@ -105,5 +106,8 @@ void rows_compare(struct rows *rows);
 
 /* row_failed - did it end otherwise than as-is? Its times mean nothing then. */
 bool row_failed(const struct rows *rows, enum row_id id);
+
+/* row_broke - does it end badly where as-is, which always ends alike, does not? */
+bool row_broke(const struct rows *rows, enum row_id id);
 
 #endif /* QUIRE_CLI_ROWS_H */

@@ -200,6 +200,25 @@ class FailIf(Case):
             self.assertEqual(done.returncode, code)
 
 
+    def test_fails_in_one_row_only(self):
+        """A gate must not pass because the program broke: with big blocks,
+        and where the row turns out to have no effect."""
+        fails = 'case "$LD_PRELOAD" in *libquire-preload*) exit 9;; esac'
+        for prog in (f"{self.compiled(BIG_C)} 1024 20;", ""):
+            done = self.quire(*FAST_ROWS, "--fail-if", "wall>+900%", "--",
+                              "sh", "-c", prog + fails)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("quire: the command ends with 9, as-is with 0",
+                          done.stderr)
+            self.assertIn("'wall>+900%' holds: the command ends otherwise",
+                          done.stderr)
+
+    def test_failing_always_is_no_difference(self):
+        done = self.quire(*FAST_ROWS, "--fail-if", "wall>+900%", "--",
+                          "sh", "-c", "exit 3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
 @unittest.skipUnless(has_json(), "built without jansson")
 class Json(Case):
     def test_stdout_is_json_alone(self):
