@@ -26,6 +26,7 @@ enum {
 	MAX_PHDR = 256,
 	MAX_DYNAMIC = 1024,
 	MAX_CHAIN = 1 << 20,
+	MAX_NEEDED = 128,
 };
 
 struct elf_reader {
@@ -82,6 +83,8 @@ static int read_addr(const struct elf_reader *r, uint64_t addr, void *buf,
 /* What the dynamic section says about symbols; 0 is "not there". */
 struct dynamic_facts {
 	uint64_t symtab, strtab, gnu_hash, hash;
+	uint64_t needed[MAX_NEEDED]; /* places in strtab */
+	unsigned int nr_needed;
 };
 
 static int read_dynamic(const struct elf_reader *r, const ElfW(Phdr) * p,
@@ -106,6 +109,8 @@ static int read_dynamic(const struct elf_reader *r, const ElfW(Phdr) * p,
 			d->gnu_hash = dyn.d_un.d_ptr;
 		else if (dyn.d_tag == DT_HASH)
 			d->hash = dyn.d_un.d_ptr;
+		else if (dyn.d_tag == DT_NEEDED && d->nr_needed < MAX_NEEDED)
+			d->needed[d->nr_needed++] = dyn.d_un.d_val;
 	}
 	return 0;
 }
@@ -178,6 +183,23 @@ static bool find_by_hash(const struct elf_reader *r,
 	return false;
 }
 
+/* gcc's libasan.so.N, clang's libclang_rt.asan-MACHINE.so */
+static bool needs_asan(const struct elf_reader *r,
+		       const struct dynamic_facts *d)
+{
+	static const char *const names[] = { "libasan.so", "libclang_rt.asan" };
+	char text[24];
+	unsigned int i, k;
+
+	for (i = 0; i < d->nr_needed; i++)
+		for (k = 0; k < 2; k++)
+			if (!read_addr(r, d->strtab + d->needed[i], text,
+				       strlen(names[k])) &&
+			    !memcmp(text, names[k], strlen(names[k])))
+				return true;
+	return false;
+}
+
 static int look_at_symbols(const struct elf_reader *r, struct elf_facts *out)
 {
 	struct dynamic_facts d = { 0 };
@@ -193,6 +215,7 @@ static int look_at_symbols(const struct elf_reader *r, struct elf_facts *out)
 	}
 	if (!d.symtab || !d.strtab)
 		return 0;
+	out->needs_asan = needs_asan(r, &d);
 	if (d.gnu_hash)
 		out->defines_malloc = find_by_gnu_hash(r, &d, "malloc");
 	else if (d.hash)

@@ -13,6 +13,7 @@ struct elf_facts {
 	bool dynamic;	       /* it names a program interpreter */
 	bool go;	       /* it bears the note of the Go linker */
 	bool defines_malloc;   /* its dynamic symbols define malloc */
+	bool needs_asan;       /* it is linked with AddressSanitizer's library */
 	char interpreter[256]; /* "" if none */
 };
 

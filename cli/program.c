@@ -78,6 +78,8 @@ static enum program_kind kind_of_elf(int fd, const char *path)
 	kind = kind_of_interpreter(facts.interpreter);
 	if (kind == PROGRAM_SERVABLE && is_privileged(fd))
 		return PROGRAM_PRIVILEGED;
+	if (kind == PROGRAM_SERVABLE && facts.needs_asan)
+		return PROGRAM_ASAN;
 	if (kind == PROGRAM_SERVABLE && facts.defines_malloc)
 		return PROGRAM_OWN_MALLOC;
 	return kind;
@@ -207,7 +209,7 @@ bool program_refused(const struct program *p)
 bool program_harmed(const struct program *p)
 {
 	return p->kind == PROGRAM_MUSL || p->kind == PROGRAM_OTHER_LIBC ||
-	       p->kind == PROGRAM_OTHER_MACHINE;
+	       p->kind == PROGRAM_OTHER_MACHINE || p->kind == PROGRAM_ASAN;
 }
 
 /*
@@ -251,6 +253,8 @@ const char *program_reason(const struct program *p)
 			"it is set-uid, set-gid or has file capabilities",
 		[PROGRAM_OWN_MALLOC] =
 			"it brings its own malloc in the executable",
+		[PROGRAM_ASAN] =
+			"it is built with AddressSanitizer, which brings its own malloc",
 	};
 
 	return text[p->kind];

@@ -17,6 +17,7 @@ enum program_kind {
 	PROGRAM_OTHER_MACHINE, /* 32-bit, or of another processor */
 	PROGRAM_PRIVILEGED,    /* set-uid, set-gid or file capabilities */
 	PROGRAM_OWN_MALLOC,    /* the executable defines malloc itself */
+	PROGRAM_ASAN,	       /* AddressSanitizer's library must come first */
 };
 
 struct program {
@@ -34,7 +35,8 @@ bool program_refused(const struct program *p);
 
 /*
  * program_harmed - would a preload library keep it from starting?
- * musl's loader ends a program over a library that was made for glibc.
+ * musl's loader ends a program over a library that was made for glibc, and
+ * AddressSanitizer one in which another library comes before its own.
  */
 bool program_harmed(const struct program *p);
 

@@ -99,7 +99,7 @@ static int run_in(struct rounds *r, const struct row *row, bool show,
 	struct variables v;
 	int rc;
 
-	row_variables(row, options, &v);
+	row_variables(row, !program_harmed(&r->command->program), options, &v);
 	spec.envp = v.list;
 	set_files(r, show, &spec);
 	show_progress(r, row->name);

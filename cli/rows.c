@@ -169,11 +169,11 @@ bool row_runs(const struct rows *rows, enum row_id id)
 	return rows->asked[id] && !rows->row[id].idle;
 }
 
-void row_variables(const struct row *row, const char *options,
+void row_variables(const struct row *row, bool preload, const char *options,
 		   struct variables *v)
 {
 	variables_copy(v, environ);
-	if (row->preload)
+	if (row->preload && preload)
 		variables_add_preload(v, row->preload);
 	if (row->tunables)
 		variables_add_tunables(v, row->tunables);

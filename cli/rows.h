@@ -85,8 +85,11 @@ void rows_close(struct rows *rows);
 /* row_runs - is it asked for and of any effect? */
 bool row_runs(const struct rows *rows, enum row_id id);
 
-/* row_variables - the environment of a run */
-void row_variables(const struct row *row, const char *options,
+/*
+ * row_variables - the environment of a run
+ * @preload: may anything be preloaded?  False: see program_harmed
+ */
+void row_variables(const struct row *row, bool preload, const char *options,
 		   struct variables *v);
 
 /*

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -140,6 +141,17 @@ class Rows(Case):
         self.assertIn("env: the command ends with 3, as-is with 0",
                       done.stderr)
         self.assertNotIn("prescription: env", done.stdout)
+
+    def test_program_that_a_preload_would_end(self):
+        if not shutil.which("musl-gcc"):
+            self.skipTest("no musl-gcc")
+        src, prog = self.dir / "m.c", self.dir / "m"
+        src.write_text("int main(void){return 0;}")
+        subprocess.run(["musl-gcc", "-o", prog, src], check=True)
+        done = self.quire(*FAST_ROWS, "--", prog)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, "quire +no effect: it uses musl")
+        self.assertNotIn("Error relocating", done.stderr)
 
     def test_timeout(self):
         done = self.quire("measure", "-n", "1", "--rows", "as-is",

@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from cli_test import BIG_C, QUIRE, Case, has_json
+from cli_test import BIG_C, CC, QUIRE, Case, has_json
 
 
 class ExitCodes(Case):
@@ -254,6 +254,18 @@ class NotApplied(Case):
         done = self.quire("run", "--strict", "--", prog)
         self.assertEqual(done.returncode, 125)
         self.assertIn("architecture", done.stderr)
+
+    def test_address_sanitizer(self):
+        try:
+            prog = self.compiled("int main(void){return 5;}", "asan",
+                                 "-fsanitize=address",
+                                 "-shared-libasan" if "clang" in CC
+                                 else "-Wall")
+        except subprocess.CalledProcessError:
+            self.skipTest("no AddressSanitizer")
+        if subprocess.run([prog], env=self.env).returncode != 5:
+            self.skipTest("its library is not installed")
+        self.refused(prog, "AddressSanitizer")
 
     def test_own_malloc(self):
         prog = self.compiled(r"""
