@@ -55,23 +55,39 @@ static void watch_first_thread(void)
 		pthread_setspecific(first_thread, &first_thread);
 }
 
+/*
+ * fork is async-signal-safe: it may come from a handler that interrupted us
+ * with a lock held, or a fork.  No lock is waited for then; in the child the
+ * interrupted code goes on and releases what it holds.
+ */
+static __thread unsigned int interrupting_forks
+	__attribute__((tls_model("initial-exec")));
+
 /* They are registered even before there is a store. */
 void preload_fork_prepare(void)
 {
-	if (store_is_open())
+	if (lock_holds_any())
+		interrupting_forks++;
+	else if (store_is_open())
 		store_fork_prepare(&store);
 }
 
 void preload_fork_parent(void)
 {
-	if (store_is_open())
+	if (interrupting_forks)
+		interrupting_forks--;
+	else if (store_is_open())
 		store_fork_parent(&store);
 }
 
 void preload_fork_child(void)
 {
-	if (store_is_open() && store_fork_child(&store))
+	if (interrupting_forks) {
+		interrupting_forks--;
+		store_fork_child_interrupted(&store);
+	} else if (store_is_open() && store_fork_child(&store)) {
 		threshold = 0;
+	}
 	watch_first_thread();
 	stat_page_child();
 }

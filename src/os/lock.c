@@ -27,9 +27,20 @@ void lock_init(struct lock *lock, enum lock_rank rank)
 	*lock = (struct lock){ .rank = rank };
 }
 
+/*
+ * Noted before the word is taken and until it is free again, so that a signal
+ * handler that finds no rank noted has not interrupted a holder.
+ */
 static void note_rank(const struct lock *lock)
 {
 	held_ranks |= 1u << lock->rank;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void forget_rank(const struct lock *lock)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	held_ranks &= ~(1u << lock->rank);
 }
 
 static void check_order(const struct lock *lock)
@@ -99,8 +110,8 @@ static void take_unordered(struct lock *lock)
 void lock_take(struct lock *lock)
 {
 	check_order(lock);
-	take_unordered(lock);
 	note_rank(lock);
+	take_unordered(lock);
 }
 
 bool lock_try(struct lock *lock)
@@ -109,18 +120,22 @@ bool lock_try(struct lock *lock)
 	 * A try cannot deadlock, so it may be out of order; a second lock of a
 	 * rank already held would make the rank bits lie, so it fails.
 	 */
-	if (held_ranks & (1u << lock->rank) || !word_try(&lock->word))
+	if (held_ranks & (1u << lock->rank))
 		return false;
-	count_take(lock, false);
 	note_rank(lock);
+	if (!word_try(&lock->word)) {
+		forget_rank(lock);
+		return false;
+	}
+	count_take(lock, false);
 	return true;
 }
 
 void lock_release(struct lock *lock)
 {
-	held_ranks &= ~(1u << lock->rank);
 	count_release(lock);
 	word_release(&lock->word);
+	forget_rank(lock);
 }
 
 bool lock_held(const struct lock *lock)
@@ -138,23 +153,23 @@ void lock_take_many(struct lock *const *locks, size_t nr)
 	if (!nr)
 		return;
 	check_order(locks[0]);
+	note_rank(locks[0]);
 	for (size_t i = 0; i < nr; i++) {
 		ASSERT(i == 0 || (locks[i - 1]->rank == locks[i]->rank &&
 				  locks[i - 1] < locks[i]));
 		take_unordered(locks[i]);
 	}
-	note_rank(locks[0]);
 }
 
 void lock_release_many(struct lock *const *locks, size_t nr)
 {
 	if (!nr)
 		return;
-	held_ranks &= ~(1u << locks[0]->rank);
-	while (nr--) {
-		count_release(locks[nr]);
-		word_release(&locks[nr]->word);
+	for (size_t i = nr; i--;) {
+		count_release(locks[i]);
+		word_release(&locks[i]->word);
 	}
+	forget_rank(locks[0]);
 }
 
 void lock_reset_in_child(struct lock *lock)

@@ -42,6 +42,14 @@ void store_fork_parent(struct store *store)
 	lock_release(&store->keeper_lock);
 }
 
+void store_fork_child_interrupted(struct store *store)
+{
+	store->keeper_runs = 0;
+	store->keeper_idle = 0;
+	store->keeper_stop = 0;
+	store->keeper_barred = 0;
+}
+
 bool store_fork_child(struct store *store)
 {
 	lock_reset_in_child(&store->common.pool.lock);
@@ -49,10 +57,7 @@ bool store_fork_child(struct store *store)
 		lock_reset_in_child(&store->shards[i].lock);
 	lock_reset_in_child(&store->leave_lock);
 	lock_reset_in_child(&store->keeper_lock);
-	store->keeper_runs = 0;
-	store->keeper_idle = 0;
-	store->keeper_stop = 0;
-	store->keeper_barred = 0;
+	store_fork_child_interrupted(store);
 	if (store_kept_pages(store)) {
 		store->inherited = 1;
 		store_count(store, QUIRE_COUNTER_fork_child, 1);

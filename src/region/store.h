@@ -136,6 +136,12 @@ void store_fork_prepare(struct store *store);
 void store_fork_parent(struct store *store);
 /* True when the child has inherited kept memory. */
 bool store_fork_child(struct store *store);
+/*
+ * Instead, with no prepare, where a handler forks that interrupted the store:
+ * what this thread holds it still releases; a lock that another thread held
+ * stays taken, as fork in a process of many threads allows.
+ */
+void store_fork_child_interrupted(struct store *store);
 
 /*
  * What the parent kept is shared with it in a child, and writing to it would

@@ -6,6 +6,7 @@
  * and counted.  Exits with 1 if one hung or failed.
  *
  *	fork vfork spawn _Fork clone raw nested threads exec signals cancel exit
+ *	handler (fork within a signal handler)
  */
 #include <errno.h>
 #include <pthread.h>
@@ -369,6 +370,58 @@ static int do_signals(int count, int nr)
 	return wrong;
 }
 
+/* fork is async-signal-safe; the interrupted code goes on in the child too. */
+static int forked; /* of the handler's own thread */
+static bool child_goes_on;
+
+static void on_tick_fork(int signal_nr)
+{
+	int saved = errno, status;
+	pid_t child = fork();
+
+	(void)signal_nr;
+	forked++;
+	if (!child) {
+		struct itimerval never = { { 0, 0 }, { 0, 0 } };
+
+		setitimer(ITIMER_REAL, &never, NULL);
+		if (forked % 2)
+			_exit(0);
+		alarm(10); /* its default action: on_tick_fork is taken off */
+		signal(SIGALRM, SIG_DFL);
+		child_goes_on = true;
+	} else if (child > 0) {
+		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+			;
+		if (status)
+			__atomic_store_n(&wrong, 1, __ATOMIC_RELAXED);
+	}
+	errno = saved;
+}
+
+static int do_handler(int count)
+{
+	struct sigaction action = { .sa_handler = on_tick_fork };
+	struct itimerval every = { { 0, 2000 }, { 0, 2000 } };
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	while (forked < count && !child_goes_on) {
+		void *p = malloc(200 * K), *q = malloc(300 * K);
+
+		free(p);
+		free(q);
+	}
+	if (child_goes_on) {
+		for (int i = 0; i < 5; i++)
+			use_block(250 * K, (unsigned int)i);
+		_exit(wrong);
+	}
+	every.it_value.tv_usec = every.it_interval.tv_usec = 0;
+	setitimer(ITIMER_REAL, &every, NULL);
+	return wrong;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -398,6 +451,8 @@ int main(int argc, char **argv)
 		return do_threads(count, nr);
 	if (!strcmp(argv[1], "cancel"))
 		return do_cancel(count, nr);
+	if (!strcmp(argv[1], "handler"))
+		return do_handler(count);
 	if (!strcmp(argv[1], "signals"))
 		return do_signals(count, nr);
 	return 2;

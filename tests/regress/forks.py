@@ -11,6 +11,7 @@ CASES = (
     ("_Fork", 300, 0), ("clone", 300, 0), ("raw", 300, 0), ("clone", 60, 4),
     ("nested", 30, 3), ("exec", 40, 2), ("exit", 60, 2), ("threads", 30, 16),
     ("cancel", 20, 8), ("signals", 300, 3),
+    ("handler", 400, 0),
 )
 for way, count, threads in CASES:
     for options in ("", "thread_min=1M,decay=1ms"):
