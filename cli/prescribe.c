@@ -119,6 +119,12 @@ static double pages_in_huge(double pages, double faults)
 	return fmin(fmax(huge, 0), pages);
 }
 
+/*
+ * The kernel divides processor time into user and system by what it met at its
+ * ticks, of 4 ms or so; of a short run the sum is right, the division is luck.
+ */
+static const double system_known_from = 0.02;
+
 /* Seconds that as-is spends on buying pages again; NAN: not known. */
 static double refault_seconds(const struct rows *rows,
 			      const struct recording *rec,
@@ -127,6 +133,7 @@ static double refault_seconds(const struct rows *rows,
 	const struct comparison *c = rows->row[ROW_AS_IS].compared;
 	double again = (double)rec->refaulted_pages;
 	double all = again + (double)rec->first_pages, ns;
+	double most = c[METRIC_SYSTEM].median;
 
 	if (!rec->known || !isfinite(c[METRIC_SYSTEM].median))
 		return NAN;
@@ -137,7 +144,9 @@ static double refault_seconds(const struct rows *rows,
 	ns = fault->page + (fault->huge - fault->page) *
 				   pages_in_huge(all, c[METRIC_FAULTS].median) /
 				   all;
-	return fmin(c[METRIC_SYSTEM].median, again * ns * 1e-9);
+	if (most < system_known_from)
+		most += c[METRIC_USER].median;
+	return fmin(most, again * ns * 1e-9);
 }
 
 /* Half the width of the widest interval of wall time, as-is against itself too.
@@ -169,7 +178,10 @@ void prescribe(const struct rows *rows, const struct recording *recording,
 	out->best = fastest(rows);
 	out->choice = choose(rows, out->best);
 	out->noise = widest(rows);
-	out->refault = system > 0 ? again / system : again * 0;
+	if (system < system_known_from)
+		out->refault = again > 0 ? NAN : again;
+	else
+		out->refault = again / system;
 	out->not_memory = all > 0 ? 1 - again / all : NAN;
 }
 

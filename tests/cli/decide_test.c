@@ -158,6 +158,12 @@ static void shares_of_time(void **state)
 	prescribe(&rows, &rec, &cost, &p);
 	assert_true(p.refault == 1);
 	assert_in_range(p.not_memory * 1000, 490, 510);
+	/* no tick met the kernel: that is not "no system time" */
+	rec.refaulted_pages = 500000;
+	rows.row[ROW_AS_IS].compared[METRIC_SYSTEM].median = 0;
+	prescribe(&rows, &rec, &cost, &p);
+	assert_true(isnan(p.refault));
+	assert_in_range(p.not_memory * 1000, 490, 510);
 	rec.known = false;
 	prescribe(&rows, &rec, &cost, &p);
 	assert_true(isnan(p.refault) && isnan(p.not_memory));
