@@ -40,7 +40,8 @@ def check(what, ok, detail=""):
     global _passed
     if ok:
         _passed += 1
-        print(f"ok    {what}" + (f"  ({detail})" if detail else ""), flush=True)
+        short = detail and "\n" not in detail and len(detail) < 120
+        print(f"ok    {what}" + (f"  ({detail})" if short else ""), flush=True)
     else:
         _failed.append(what)
         print(f"FAIL  {what}  {detail}", flush=True)
