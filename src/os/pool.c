@@ -27,7 +27,8 @@ struct helper {
 	struct os_thread thread;
 	enum helper_state state;
 	enum side_kind kind;  /* const while it runs */
-	bool leave;	      /* asked to end, by whoever will join it */
+	bool leave;	      /* asked to end */
+	bool joined;	      /* by pool_stop, right now */
 	uint64_t last_serial; /* own: the job it did a slice of last */
 };
 
@@ -117,22 +118,23 @@ static void ring_locked(struct side *side)
 
 static void helper_main(void *arg);
 
+/* An ended helper is joined only where no other place is free: one of idle
+ * priority may be long in leaving. */
 static struct helper *free_helper_locked(struct side *side)
 {
+	struct helper *ended = NULL;
+
 	for (int i = 0; i < NR_HELPERS; i++) {
 		struct helper *helper = &side->helper[i];
 
-		if (helper->leave)
-			continue;
-		if (helper->state == HELPER_ENDED) {
-			/* It needs the lock no more: this does not wait. */
-			os->thread_join(&helper->thread);
-			helper->state = HELPER_NONE;
-		}
 		if (helper->state == HELPER_NONE)
 			return helper;
+		if (helper->state == HELPER_ENDED && !helper->joined)
+			ended = helper;
 	}
-	return NULL;
+	if (ended)
+		os->thread_join(&ended->thread);
+	return ended;
 }
 
 static bool start_locked(enum side_kind kind)
@@ -143,9 +145,11 @@ static bool start_locked(enum side_kind kind)
 	if (!helper)
 		return false;
 	helper->kind = kind;
+	helper->leave = false;
 	helper->last_serial = 0;
 	if (os->thread_start(kind == FRONT ? "quire/worker" : "quire/idle",
 			     helper_main, helper, &helper->thread)) {
+		helper->state = HELPER_NONE;
 		pool.nr_refused++;
 		return false;
 	}
@@ -332,7 +336,7 @@ static struct pool_job *job_for_helper(struct side *side)
 }
 
 /* Sleep until there is news; false when there was none for a long time. */
-static bool park_locked(struct side *side, struct helper *helper)
+static bool park_locked(struct side *side)
 {
 	uint32_t bell = load_relaxed(&side->bell);
 
@@ -341,7 +345,7 @@ static bool park_locked(struct side *side, struct helper *helper)
 	os->wait(&side->bell, bell, IDLE_MS);
 	lock_take(&pool.lock);
 	side->nr_parked--;
-	return !helper->leave && load_relaxed(&side->bell) != bell;
+	return load_relaxed(&side->bell) != bell;
 }
 
 static void helper_main(void *arg)
@@ -354,12 +358,16 @@ static void helper_main(void *arg)
 		os->background();
 	lock_take(&pool.lock);
 	side = &pool.side[helper->kind];
-	while (!helper->leave) {
+	for (;;) {
 		job = job_for_helper(side);
-		if (job)
+		if (job) {
 			do_slice_locked(job, helper, &helper->last_serial);
-		else if (!park_locked(side, helper) && !job_for_helper(side))
-			break;
+			continue;
+		}
+		/* Who is asked to leave still does what came meanwhile. */
+		if (helper->leave || !park_locked(side))
+			if (!job_for_helper(side))
+				break;
 	}
 	side->nr_running--;
 	helper->state = HELPER_ENDED;
@@ -504,44 +512,51 @@ void pool_peek(struct pool_job *job, struct pool_job *copy)
 
 /* The end of helpers */
 
-static unsigned int ask_to_leave_locked(struct helper *leaving[])
+static void ask_to_leave_locked(struct side *side)
+{
+	for (int i = 0; i < NR_HELPERS; i++)
+		side->helper[i].leave = true;
+	ring_locked(side);
+}
+
+static unsigned int note_joined_locked(struct side *side,
+				       struct helper *joined[])
 {
 	unsigned int nr = 0;
 
-	for (int kind = 0; kind < NR_SIDES; kind++) {
-		struct side *side = &pool.side[kind];
+	for (int i = 0; i < NR_HELPERS; i++) {
+		struct helper *helper = &side->helper[i];
 
-		if (!list_empty(&side->jobs))
+		if (helper->state == HELPER_NONE || helper->joined)
 			continue;
-		for (int i = 0; i < NR_HELPERS; i++) {
-			struct helper *helper = &side->helper[i];
-
-			if (helper->state == HELPER_NONE || helper->leave)
-				continue;
-			helper->leave = true;
-			leaving[nr++] = helper;
-		}
-		ring_locked(side);
+		helper->joined = true;
+		joined[nr++] = helper;
 	}
 	return nr;
 }
 
 /* Joined outside the lock, because a helper needs it to leave. */
-void pool_stop(void)
+void pool_stop(bool wait_for_idle)
 {
-	struct helper *leaving[NR_SIDES * NR_HELPERS];
-	unsigned int nr;
+	struct helper *joined[NR_SIDES * NR_HELPERS];
+	unsigned int nr = 0;
 
 	lock_take(&pool.lock);
-	nr = ask_to_leave_locked(leaving);
+	for (int kind = 0; kind < NR_SIDES; kind++) {
+		struct side *side = &pool.side[kind];
+
+		if (!list_empty(&side->jobs))
+			continue;
+		ask_to_leave_locked(side);
+		if (kind == FRONT || wait_for_idle)
+			nr += note_joined_locked(side, joined + nr);
+	}
 	lock_release(&pool.lock);
 	for (unsigned int i = 0; i < nr; i++)
-		os->thread_join(&leaving[i]->thread);
+		os->thread_join(&joined[i]->thread);
 	lock_take(&pool.lock);
-	for (unsigned int i = 0; i < nr; i++) {
-		leaving[i]->state = HELPER_NONE;
-		leaving[i]->leave = false;
-	}
+	for (unsigned int i = 0; i < nr; i++)
+		*joined[i] = (struct helper){ .state = HELPER_NONE };
 	lock_release(&pool.lock);
 }
 

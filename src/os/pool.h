@@ -124,8 +124,11 @@ unsigned int pool_parse_running(const char *text);
 /* Something of each thread's own, that stays the same in a forked child. */
 const void *pool_this_thread(void);
 
-/* Helpers that have nothing to do end, and are joined. */
-void pool_stop(void);
+/*
+ * Helpers of a kind that has nothing to do end, and are joined; those of idle
+ * priority, which may be long in leaving, only where that is asked for.
+ */
+void pool_stop(bool wait_for_idle);
 /* Helpers there are now, and hires that failed since the start. */
 unsigned int pool_nr_helpers(void);
 uint64_t pool_nr_refused(void);

@@ -423,7 +423,7 @@ static void end_handle(struct quire_region *region)
 	if (last)
 		free_region(region);
 	if (none)
-		pool_stop();
+		pool_stop(false);
 }
 
 static void forget_absent(struct quire_region *region)

@@ -158,14 +158,14 @@ static void without_any_helper(void **state)
 	struct test_job *test = new_job(&front, 300);
 
 	(void)state;
-	pool_stop();
+	pool_stop(true);
 	faulty_start(&spy.ops);
 	faulty_arm_from(1, FAULTY_THREAD);
 	assert_int_equal(pool_run(&test->job), 0);
 	expect_once(test, 0, 300, 1);
 	assert_int_equal(test->job.nr_helped, 0);
 	assert_true(pool_nr_refused() > refused);
-	pool_stop();
+	pool_stop(true);
 	faulty_stop();
 	free(test);
 }
@@ -177,13 +177,13 @@ static void the_kth_start_fails(void **state)
 	for (unsigned int k = 1; k <= 4; k++) {
 		struct test_job *test = new_job(&front, 200);
 
-		pool_stop();
+		pool_stop(true);
 		faulty_start(&spy.ops);
 		faulty_arm(k, FAULTY_THREAD);
 		test->hold_us = 100;
 		assert_int_equal(pool_run(&test->job), 0);
 		expect_once(test, 0, 200, 1);
-		pool_stop();
+		pool_stop(true);
 		faulty_stop();
 		free(test);
 	}
@@ -245,7 +245,7 @@ static void busy_cpus_are_left_alone(void **state)
 	struct test_job *test = new_job(&front, 100);
 
 	(void)state;
-	pool_stop();
+	pool_stop(true);
 	store_relaxed(&spy.running, 5); /* us and four others */
 	test->hold_us = 100;
 	assert_int_equal(pool_run(&test->job), 0);
@@ -274,7 +274,7 @@ static void helpers_come_when_cpus_become_free(void **state)
 	pthread_t thread;
 
 	(void)state;
-	pool_stop();
+	pool_stop(true);
 	store_relaxed(&spy.running, 9);
 	assert_int_equal(pthread_create(&thread, NULL, become_free, NULL), 0);
 	test->hold_us = 1000;
@@ -313,7 +313,7 @@ static void many_at_once(void **state)
 			free(test[i]);
 		}
 		if (round % 5 == 4)
-			pool_stop();
+			pool_stop(true);
 	}
 	pool_check();
 }
@@ -348,7 +348,7 @@ static void a_back_job_without_helpers(void **state)
 	struct test_job *one = new_job(&back, 5), *two = new_job(&back, 5);
 
 	(void)state;
-	pool_stop();
+	pool_stop(true);
 	faulty_start(&spy.ops);
 	faulty_arm_from(1, FAULTY_THREAD);
 	assert_int_equal(pool_submit(&one->job), -EAGAIN);
@@ -359,7 +359,7 @@ static void a_back_job_without_helpers(void **state)
 	pool_wait(&one->job);
 	expect_once(one, 0, 5, 1);
 	expect_once(two, 0, 5, 1);
-	pool_stop();
+	pool_stop(true);
 	faulty_stop();
 	free(one);
 	free(two);
@@ -443,10 +443,10 @@ static void helpers_end_when_idle(void **state)
 	assert_int_equal(pool_nr_helpers(), 0);
 	pool_run(&test->job); /* and come again */
 	assert_true(pool_nr_helpers() > 0);
-	pool_stop();
+	pool_stop(true);
 	assert_int_equal(pool_nr_helpers(), 0);
 	assert_int_equal(nr_tasks(), 1 + UNDER_TSAN);
-	pool_stop();
+	pool_stop(true);
 	pool_check();
 	free(test);
 }
@@ -512,7 +512,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	pool_stop();
+	pool_stop(true);
 	os = &os_kernel;
 	return 0;
 }

@@ -91,7 +91,7 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
 	(void)state;
-	pool_stop();
+	pool_stop(true);
 	os = &os_kernel;
 	area_check();
 	assert_true(list_empty(area_all()));

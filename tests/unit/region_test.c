@@ -385,7 +385,7 @@ static void a_numa_policy_that_is_refused(void **state)
 		assert_int_equal(quire_region_open(MIB, &options, &region),
 				 -EPERM);
 		options.flags &= ~QUIRE_REGION_STRICT;
-		pool_stop();
+		pool_stop(true);
 		faulty_stop();
 	}
 	assert_int_equal(COUNTER_OF(region_fallback) - before, 2);
@@ -532,7 +532,7 @@ static void a_kernel_that_cannot_populate(void **state)
 	faulty_errno(FAULTY_POPULATE, EINVAL);
 	faulty_arm_from(1, FAULTY_POPULATE);
 	assert_int_equal(quire_region_populate(region, 0, 64 * MIB, &work), 0);
-	pool_stop();
+	pool_stop(true);
 	faulty_stop();
 	assert_int_equal(work.bytes_done, 64 * MIB);
 	assert_int_equal(resident_pages(at, 64 * MIB), 64 * MIB / PAGE_SIZE);

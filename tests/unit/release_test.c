@@ -355,7 +355,7 @@ static void nothing_is_left_over(void **state)
 		assert_int_equal(quire_release_wait(release, NULL), 0);
 		close_it(region);
 	}
-	pool_stop();
+	pool_stop(true);
 	/* stacks of threads are kept by the C library */
 	assert_true(anonymous_bytes() <= before + 8 * 256 * KIB);
 	if (!UNDER_TSAN)
@@ -496,7 +496,7 @@ static void populate_fails_in_the_middle(void **state)
 		assert_int_equal(
 			quire_region_populate(region, 0, 256 * MIB, &work),
 			-ENOMEM);
-		pool_stop();
+		pool_stop(true);
 		faulty_stop();
 		assert_true(work.bytes_done % (16 * MIB) == 0);
 		assert_true(work.bytes_done < 256 * MIB);
@@ -555,11 +555,11 @@ static void every_call_fails_once(void **state)
 	for (;;) {
 		int error;
 
-		pool_stop();
+		pool_stop(true);
 		faulty_start(&spy.ops);
 		faulty_arm(++n, FAULTY_ALL);
 		error = all_of_it();
-		pool_stop();
+		pool_stop(true);
 		bool hit = faulty_hits();
 		faulty_stop();
 		area_check();
@@ -595,7 +595,7 @@ static void a_release_that_cannot_unmap(void **state)
 	assert_int_equal(quire_release_poll(release, &work), -ENOMEM);
 	faulty_arm(0, FAULTY_ALL);
 	assert_int_equal(quire_release_wait(release, &work), -ENOMEM);
-	pool_stop();
+	pool_stop(true);
 	faulty_stop();
 	/* The range is the region's again, and empty. */
 	assert_int_equal(facts_of(region).bytes_left, 64 * MIB);
