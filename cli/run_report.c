@@ -166,7 +166,8 @@ static void check_sums(const struct tally *t)
 						   c[QUIRE_COUNTER_span_fresh])
 		say("counters of blocks do not add up: please report it");
 	if (c[QUIRE_COUNTER_bytes_mapped] - c[QUIRE_COUNTER_bytes_unmapped] !=
-		    c[QUIRE_COUNTER_bytes_live] + c[QUIRE_COUNTER_bytes_kept] ||
+		    c[QUIRE_COUNTER_bytes_live] + c[QUIRE_COUNTER_bytes_kept] +
+			    c[QUIRE_COUNTER_bytes_leaving] ||
 	    c[QUIRE_COUNTER_bytes_unmapped] !=
 		    c[QUIRE_COUNTER_bytes_decayed] +
 			    c[QUIRE_COUNTER_bytes_capped] +

@@ -40,6 +40,14 @@ static int faulty_map(size_t len, size_t align, void **out)
 	return error ? error : base->map(len, align, out);
 }
 
+static int faulty_map_backed(size_t len, size_t align, enum os_backing backing,
+			     void **out)
+{
+	int error = turn_of(FAULTY_MAP);
+
+	return error ? error : base->map_backed(len, align, backing, out);
+}
+
 static int faulty_reserve(size_t len, size_t align, void **out)
 {
 	int error = turn_of(FAULTY_RESERVE);
@@ -56,9 +64,40 @@ static int faulty_unmap(void *addr, size_t len)
 
 static int faulty_advise(void *addr, size_t len, enum os_advice advice)
 {
-	int error = turn_of(FAULTY_ADVISE);
+	int error = turn_of(advice == OS_POPULATE ? FAULTY_POPULATE
+						  : FAULTY_ADVISE);
 
 	return error ? error : base->advise(addr, len, advice);
+}
+
+static int faulty_place(void *addr, size_t len, enum os_policy policy,
+			const struct os_nodes *nodes)
+{
+	int error = turn_of(FAULTY_PLACE);
+
+	return error ? error : base->place(addr, len, policy, nodes);
+}
+
+static int faulty_resident(void *addr, size_t len, unsigned char *pages)
+{
+	int error = turn_of(FAULTY_RESIDENT);
+
+	return error ? error : base->resident(addr, len, pages);
+}
+
+static int faulty_background(void)
+{
+	int error = turn_of(FAULTY_BACKGROUND);
+
+	return error ? error : base->background();
+}
+
+static int faulty_at_fork(void (*prepare)(void), void (*parent)(void),
+			  void (*child)(void))
+{
+	int error = turn_of(FAULTY_AT_FORK);
+
+	return error ? error : base->at_fork(prepare, parent, child);
 }
 
 static int faulty_move(void *old, size_t old_len, void *dst, size_t new_len)
@@ -91,10 +130,13 @@ static int faulty_thread_start(const char *name, void (*body)(void *),
 }
 
 static const int usual_errors[FAULTY_NR_KINDS] = {
-	[FAULTY_MAP] = ENOMEM,	 [FAULTY_RESERVE] = ENOMEM,
-	[FAULTY_UNMAP] = ENOMEM, [FAULTY_ADVISE] = EINVAL,
-	[FAULTY_MOVE] = ENOMEM,	 [FAULTY_READ_FILE] = EACCES,
-	[FAULTY_SHARE] = EPERM,	 [FAULTY_THREAD] = EAGAIN,
+	[FAULTY_MAP] = ENOMEM,	     [FAULTY_RESERVE] = ENOMEM,
+	[FAULTY_UNMAP] = ENOMEM,     [FAULTY_ADVISE] = EINVAL,
+	[FAULTY_MOVE] = ENOMEM,	     [FAULTY_READ_FILE] = EACCES,
+	[FAULTY_SHARE] = EPERM,	     [FAULTY_THREAD] = EAGAIN,
+	[FAULTY_PLACE] = EPERM,	     [FAULTY_RESIDENT] = EAGAIN,
+	[FAULTY_BACKGROUND] = EPERM, [FAULTY_AT_FORK] = ENOMEM,
+	[FAULTY_POPULATE] = ENOMEM,
 };
 
 void faulty_start(const struct os_ops *over)
@@ -103,10 +145,15 @@ void faulty_start(const struct os_ops *over)
 	os_faulty = *over;
 	os_faulty.name = "faulty";
 	os_faulty.map = faulty_map;
+	os_faulty.map_backed = faulty_map_backed;
 	os_faulty.reserve = faulty_reserve;
 	os_faulty.unmap = faulty_unmap;
 	os_faulty.advise = faulty_advise;
 	os_faulty.move = faulty_move;
+	os_faulty.place = faulty_place;
+	os_faulty.resident = faulty_resident;
+	os_faulty.background = faulty_background;
+	os_faulty.at_fork = faulty_at_fork;
 	os_faulty.read_file = faulty_read_file;
 	os_faulty.share = faulty_share;
 	os_faulty.thread_start = faulty_thread_start;

@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -46,7 +48,8 @@ static int kernel_unmap(void *addr, size_t len)
  * a page, up to three where it is more.  A cut that fails (too many mappings)
  * would leave memory that nobody owns, so then all of it goes back.
  */
-static int map_aligned(size_t len, size_t align, int prot, void **out)
+static int map_aligned(size_t len, size_t align, int prot, int flags,
+		       void **out)
 {
 	size_t extra = align > PAGE_SIZE ? align - PAGE_SIZE : 0;
 	size_t total;
@@ -54,9 +57,7 @@ static int map_aligned(size_t len, size_t align, int prot, void **out)
 	if (__builtin_add_overflow(len, extra, &total))
 		return -ENOMEM;
 	long base = CALL(SYS_mmap, NULL, total, prot,
-			 MAP_PRIVATE | MAP_ANONYMOUS |
-				 (prot == PROT_NONE ? MAP_NORESERVE : 0),
-			 -1, 0);
+			 MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 	if (is_error(base))
 		return (int)base;
 
@@ -75,12 +76,28 @@ static int map_aligned(size_t len, size_t align, int prot, void **out)
 
 static int kernel_map(size_t len, size_t align, void **out)
 {
-	return map_aligned(len, align, PROT_READ | PROT_WRITE, out);
+	return map_aligned(len, align, PROT_READ | PROT_WRITE, 0, out);
+}
+
+/*
+ * The kernel aligns what comes from its pool by itself; asking for more than is
+ * wanted, to cut it, would set aside pages that may not be there.
+ */
+static int kernel_map_backed(size_t len, size_t align, enum os_backing backing,
+			     void **out)
+{
+	if (backing == OS_LAZY)
+		return map_aligned(len, align, PROT_READ | PROT_WRITE,
+				   MAP_NORESERVE, out);
+	if (align > HUGE_SIZE)
+		return -EINVAL;
+	return map_aligned(len, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_HUGETLB | HUGE_SHIFT << MAP_HUGE_SHIFT, out);
 }
 
 static int kernel_reserve(size_t len, size_t align, void **out)
 {
-	return map_aligned(len, align, PROT_NONE, out);
+	return map_aligned(len, align, PROT_NONE, MAP_NORESERVE, out);
 }
 
 #ifndef MADV_POPULATE_WRITE
@@ -94,8 +111,24 @@ static int kernel_advise(void *addr, size_t len, enum os_advice advice)
 		[OS_HUGE] = MADV_HUGEPAGE,
 		[OS_NO_HUGE] = MADV_NOHUGEPAGE,
 		[OS_POPULATE] = MADV_POPULATE_WRITE,
+		[OS_NO_DUMP] = MADV_DONTDUMP,
+		[OS_NO_FORK] = MADV_DONTFORK,
 	};
 	return (int)CALL(SYS_madvise, addr, len, linux_advice[advice]);
+}
+
+/* The kernel looks at one bit less than it is told. */
+static int kernel_place(void *addr, size_t len, enum os_policy policy,
+			const struct os_nodes *nodes)
+{
+	return (int)CALL(SYS_mbind, addr, len,
+			 policy == OS_BIND ? MPOL_BIND : MPOL_INTERLEAVE,
+			 nodes->bits, nodes->nr + 1, 0);
+}
+
+static int kernel_resident(void *addr, size_t len, unsigned char *pages)
+{
+	return (int)CALL(SYS_mincore, addr, len, pages);
 }
 
 static int kernel_move(void *old, size_t old_len, void *dst, size_t new_len)
@@ -268,18 +301,45 @@ static void kernel_thread_join(struct os_thread *thread)
 	}
 }
 
+static int kernel_background(void)
+{
+	struct sched_param none = { 0 };
+
+	return (int)CALL(SYS_sched_setscheduler, 0, SCHED_IDLE, &none);
+}
+
+static uint64_t kernel_thread_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int kernel_at_fork(void (*prepare)(void), void (*parent)(void),
+			  void (*child)(void))
+{
+	return -pthread_atfork(prepare, parent, child);
+}
+
 const struct os_ops os_kernel = {
 	.name = "kernel",
 	.map = kernel_map,
+	.map_backed = kernel_map_backed,
 	.reserve = kernel_reserve,
 	.unmap = kernel_unmap,
 	.advise = kernel_advise,
+	.place = kernel_place,
+	.resident = kernel_resident,
 	.move = kernel_move,
 	.now_ms = kernel_now_ms,
 	.read_file = kernel_read_file,
 	.share = kernel_share,
 	.thread_start = kernel_thread_start,
 	.thread_join = kernel_thread_join,
+	.background = kernel_background,
+	.thread_ns = kernel_thread_ns,
+	.at_fork = kernel_at_fork,
 	.nr_cpus = kernel_nr_cpus,
 	.wait = kernel_wait,
 	.wake = kernel_wake,

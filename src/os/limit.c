@@ -387,11 +387,29 @@ static bool is_tighter(uint64_t limit, uint64_t used,
 	       (unsigned __int128)left_of(best->limit, best->used) * limit;
 }
 
-static void consider(struct os_limit *best, uint64_t limit, uint64_t used,
+/* What is remembered while walking up; room only where it is asked for. */
+struct look {
+	struct os_limit best;
+	bool wants_room;
+	unsigned int percent; /* of each limit, that stays free */
+	uint64_t room;
+};
+
+static void consider_room(struct look *look, uint64_t limit, uint64_t used)
+{
+	uint64_t room = left_of(limit - limit / 100 * look->percent, used);
+
+	if (room < look->room)
+		look->room = room;
+}
+
+static void consider(struct look *look, uint64_t limit, uint64_t used,
 		     const char *path)
 {
+	struct os_limit *best = &look->best;
 	size_t len = min_size(strlen(path), sizeof(best->path) - 1);
 
+	consider_room(look, limit, used);
 	if (limit < best->smallest)
 		best->smallest = limit;
 	if (!is_tighter(limit, used, best))
@@ -402,7 +420,7 @@ static void consider(struct os_limit *best, uint64_t limit, uint64_t used,
 	best->path[len] = 0;
 }
 
-static void look_at_level(struct scratch *s, struct os_limit *best)
+static void look_at_level(struct scratch *s, struct look *look)
 {
 	const struct file_names *names = &names_of_version[s->version];
 	uint64_t limit, used;
@@ -410,9 +428,9 @@ static void look_at_level(struct scratch *s, struct os_limit *best)
 	if (!read_limit(s, names, &limit) ||
 	    !number_in_folder(s, names->used, &used))
 		return;
-	if (used >= limit / 4 * 3)
+	if (look->wants_room || used >= limit / 4 * 3)
 		used = without_file_cache(s, names, used);
-	consider(best, limit, used, s->folder);
+	consider(look, limit, used, s->folder);
 }
 
 /* From folder up to the mount point; false when that was the mount point */
@@ -430,7 +448,7 @@ static bool go_up(struct scratch *s)
 	return true;
 }
 
-static void look_at_groups(struct scratch *s, struct os_limit *best)
+static void look_at_groups(struct scratch *s, struct look *look)
 {
 	int level = 0;
 
@@ -439,11 +457,11 @@ static void look_at_groups(struct scratch *s, struct os_limit *best)
 		return;
 	find_folder(s);
 	do
-		look_at_level(s, best);
+		look_at_level(s, look);
 	while (++level < LEVELS_MAX && go_up(s));
 }
 
-static void look_at_machine(struct scratch *s, struct os_limit *best)
+static void look_at_machine(struct scratch *s, struct look *look)
 {
 	uint64_t total, available;
 
@@ -453,18 +471,35 @@ static void look_at_machine(struct scratch *s, struct os_limit *best)
 	available = field_of(s->text, "MemAvailable:");
 	if (!total || total >= NO_LIMIT >> 10 || available > total)
 		return;
-	consider(best, total << 10, (total - available) << 10, "machine");
+	consider(look, total << 10, (total - available) << 10, "machine");
+}
+
+static int look_around(struct look *look)
+{
+	struct scratch s;
+
+	look->best.limit = look->best.smallest = look->room = UINT64_MAX;
+	look_at_machine(&s, look);
+	look_at_groups(&s, look);
+	return look->best.limit == UINT64_MAX ? -ENOENT : 0;
 }
 
 int os_limit_tightest(struct os_limit *out)
 {
-	struct os_limit best = { .limit = UINT64_MAX, .smallest = UINT64_MAX };
-	struct scratch s;
+	struct look look = { .percent = 0 };
+	int error = look_around(&look);
 
-	look_at_machine(&s, &best);
-	look_at_groups(&s, &best);
-	if (best.limit == UINT64_MAX)
-		return -ENOENT;
-	*out = best;
-	return 0;
+	if (!error)
+		*out = look.best;
+	return error;
+}
+
+int os_limit_room(unsigned int percent, uint64_t *out)
+{
+	struct look look = { .wants_room = true, .percent = percent };
+	int error = look_around(&look);
+
+	if (!error)
+		*out = look.room;
+	return error;
 }

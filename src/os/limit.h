@@ -30,4 +30,11 @@ struct os_limit {
  */
 int os_limit_tightest(struct os_limit *out);
 
+/*
+ * os_limit_room - bytes that may still be taken before any level has less than
+ * @percent of its limit left
+ * As above, but the file cache is read at each level.
+ */
+int os_limit_room(unsigned int percent, uint64_t *out);
+
 #endif /* OS_LIMIT_H */

@@ -20,8 +20,12 @@
 
 enum lock_rank {
 	RANK_NONE,
+	RANK_UNMAP,   /* region: the last step of a release */
+	RANK_REGION,  /* region: what belongs to regions, and who is in it */
+	RANK_POOL,    /* os: helper threads and their jobs */
 	RANK_KEEPER,  /* region: the helper thread's state */
 	RANK_LEAVE,   /* region: memory on its way back to the kernel */
+	RANK_QUEUE,   /* region: which spans are on their way */
 	RANK_SHARD,   /* region: one shard of the span store */
 	RANK_PAGEMAP, /* region: leaves and descriptors being added */
 	RANK_LAST = 31,

@@ -28,6 +28,24 @@ enum os_advice {
 	OS_HUGE,    /* huge pages wanted */
 	OS_NO_HUGE,
 	OS_POPULATE, /* fault in for writing, report instead of SIGBUS */
+	OS_NO_DUMP,  /* leave out of core dumps */
+	OS_NO_FORK,  /* a forked child does not have it */
+};
+
+enum os_backing {
+	OS_LAZY,    /* pages when they are touched; not charged before */
+	OS_HUGETLB, /* huge pages, set aside in the machine's pool now */
+};
+
+enum os_policy {
+	OS_INTERLEAVE,
+	OS_BIND,
+};
+
+/* A set of memory nodes: bit n of word n / 64. */
+struct os_nodes {
+	const uint64_t *bits;
+	size_t nr; /* bits that are valid */
 };
 
 /* The caller's memory, kept until the join: what it is about is os's own. */
@@ -47,10 +65,19 @@ struct os_ops {
 	 * Exactly @len bytes stay mapped, whatever @align is.
 	 */
 	int (*map)(size_t len, size_t align, void **out);
+	/* The same with a backing of another kind. */
+	int (*map_backed)(size_t len, size_t align, enum os_backing backing,
+			  void **out);
 	/* Address space without memory behind it, to move pages onto. */
 	int (*reserve)(size_t len, size_t align, void **out);
 	int (*unmap)(void *addr, size_t len);
 	int (*advise)(void *addr, size_t len, enum os_advice advice);
+	/* Where pages of the range will come from; moves none that are there.
+	 */
+	int (*place)(void *addr, size_t len, enum os_policy policy,
+		     const struct os_nodes *nodes);
+	/* One byte for each page; bit 0: there is memory behind it. */
+	int (*resident)(void *addr, size_t len, unsigned char *pages);
 	/*
 	 * Move the pages of [old, old_len) to @dst, which must be a reserve of
 	 * at least @new_len bytes (it is replaced), and give the new place
@@ -81,6 +108,14 @@ struct os_ops {
 	int (*thread_start)(const char *name, void (*body)(void *), void *arg,
 			    struct os_thread *thread);
 	void (*thread_join)(struct os_thread *thread);
+
+	/* This thread runs only when nobody else wants to; for good. */
+	int (*background)(void);
+	/* Nanoseconds that this thread has run. */
+	uint64_t (*thread_ns)(void);
+	/* Call these around every fork from now on; any may be called twice. */
+	int (*at_fork)(void (*prepare)(void), void (*parent)(void),
+		       void (*child)(void));
 
 	/* CPUs that this thread may run on, at least 1. */
 	unsigned int (*nr_cpus)(void);

@@ -85,6 +85,8 @@ void store_snapshot(struct store *store, uint64_t counter[QUIRE_NR_COUNTERS])
 {
 	for (int i = 0; i < QUIRE_NR_COUNTERS; i++)
 		counter[i] = load_relaxed(&store->count[i]);
+	counter[QUIRE_COUNTER_bytes_leaving] +=
+		load_relaxed(&store->behind_pages) << PAGE_SHIFT;
 	for (unsigned int i = 0; i < store->nr_shards; i++)
 		add_shard(&store->shards[i], counter);
 }

@@ -27,6 +27,7 @@ void store_fork_prepare(struct store *store)
 
 	lock_take(&store->keeper_lock);
 	lock_take(&store->leave_lock);
+	lock_take(&store->queue_lock);
 	lock_take_many(locks, nr);
 	lock_take(&store->common.pool.lock);
 }
@@ -38,6 +39,7 @@ void store_fork_parent(struct store *store)
 
 	lock_release(&store->common.pool.lock);
 	lock_release_many(locks, nr);
+	lock_release(&store->queue_lock);
 	lock_release(&store->leave_lock);
 	lock_release(&store->keeper_lock);
 }
@@ -55,10 +57,12 @@ bool store_fork_child(struct store *store)
 	lock_reset_in_child(&store->common.pool.lock);
 	for (unsigned int i = 0; i < store->nr_shards; i++)
 		lock_reset_in_child(&store->shards[i].lock);
+	lock_reset_in_child(&store->queue_lock);
 	lock_reset_in_child(&store->leave_lock);
 	lock_reset_in_child(&store->keeper_lock);
 	store_fork_child_interrupted(store);
-	if (store_kept_pages(store)) {
+	leave_half_way_in_child(store);
+	if (store_kept_pages(store) || store->behind_pages) {
 		store->inherited = 1;
 		store_count(store, QUIRE_COUNTER_fork_child, 1);
 	}

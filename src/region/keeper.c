@@ -66,7 +66,8 @@ static bool may_sleep_for_ever(struct store *store)
 	store_relaxed(&store->keeper_idle, 1);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	STEP("keeper: idle is set");
-	return store_kept_pages(store) == 0;
+	return store_kept_pages(store) == 0 &&
+	       !load_relaxed(&store->behind_pages);
 }
 
 static void keeper_main(void *arg)
@@ -74,11 +75,12 @@ static void keeper_main(void *arg)
 	struct store *store = arg;
 
 	for (;;) {
-		/* pairs with the release in ring */
+		/* pairs with the release in keeper_ring */
 		uint32_t word = load_acquire(&store->keeper_word);
 
 		if (load_relaxed(&store->keeper_stop))
 			return;
+		leave_queued(store);
 		uint64_t wait_ms = look(store, os->now_ms());
 
 		if (wait_ms == UINT64_MAX && !may_sleep_for_ever(store))
@@ -88,7 +90,7 @@ static void keeper_main(void *arg)
 	}
 }
 
-static void ring(struct store *store)
+void keeper_ring(struct store *store)
 {
 	__atomic_fetch_add(&store->keeper_word, 1, __ATOMIC_RELEASE);
 	os->wake(&store->keeper_word);
@@ -126,7 +128,7 @@ static void poke_if_idle(struct store *store)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* see may_sleep_for_ever */
 	if (load_relaxed(&store->keeper_idle))
-		ring(store);
+		keeper_ring(store);
 }
 
 /* The program's own threads */
@@ -180,13 +182,14 @@ void keeper_bar(struct store *store)
 	lock_take(&store->keeper_lock);
 	if (load_relaxed(&store->keeper_runs)) {
 		store_relaxed(&store->keeper_stop, 1);
-		ring(store);
+		keeper_ring(store);
 		os->thread_join(&store->keeper);
 		store_relaxed(&store->keeper_stop, 0);
 		store_relaxed(&store->keeper_runs, 0);
 		store_relaxed(&store->keeper_idle, 0);
 	}
 	lock_release(&store->keeper_lock);
+	leave_queued(store); /* after it said that it does not run */
 }
 
 void keeper_unbar(struct store *store)

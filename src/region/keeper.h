@@ -6,6 +6,9 @@
  * 100 ms one of them looks.  From options.thread_bytes on, one helper thread
  * does, so that memory also goes back when the program never calls again.  The
  * thread sleeps without a time limit while nothing is kept.
+ *
+ * While it runs it also gives back what other threads leave to it [S5], first of
+ * all and in the order in which they did.
  */
 #ifndef REGION_KEEPER_H
 #define REGION_KEEPER_H
@@ -17,6 +20,9 @@
 #define LIMIT_WORTH_PAGES ((size_t)4 << (20 - 12))
 
 void keeper_open(struct store *store);
+
+/* There is news for the helper thread. */
+void keeper_ring(struct store *store);
 
 /* After @nr_pages were kept in @shard: the rare work, if any is due. */
 void keeper_after_keep(struct store *store, struct shard *shard,

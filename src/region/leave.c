@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/step.h"
 #include "os/os.h"
+#include "region/keeper.h"
 
 /* [S1] what a small program may keep beyond its peak */
 #define ROOM_SLACK_PAGES ((size_t)4 << (20 - 12))
@@ -59,15 +60,65 @@ static void unmap_around_holes(struct store *store, const struct span *span)
 	}
 }
 
+/*
+ * Nobody can reach the span, and its addresses stay ours, so its memory can go
+ * without a lock; a child that is forked meanwhile finds it in the list.
+ */
+static bool discard_before(struct store *store, struct span *span)
+{
+	size_t page = span->page, left = span->nr_pages;
+
+	if (left <= SLICE_PAGES || span->holes ||
+	    span->flags & SPAN_ABANDONED)
+		return false;
+	lock_take(&store->queue_lock);
+	list_add_tail(&store->half_way, &span->by_age);
+	lock_release(&store->queue_lock);
+	for (; left; page += SLICE_PAGES, left -= min_size(left, SLICE_PAGES)) {
+		size_t bytes = min_size(left, SLICE_PAGES) << PAGE_SHIFT;
+
+		STEP("leave: half way");
+		if (!os->advise(page_address(page), bytes, OS_DISCARD))
+			continue;
+		store_count(store, QUIRE_COUNTER_advise_failed, 1);
+		break;
+	}
+	return true;
+}
+
+static void not_half_way(struct store *store, struct span *span)
+{
+	lock_take(&store->queue_lock);
+	list_remove(&span->by_age);
+	lock_release(&store->queue_lock);
+}
+
+static void unmap_discarded(struct store *store, const struct span *span)
+{
+	void *address = page_address(span->page);
+	size_t bytes = span->nr_pages << PAGE_SHIFT;
+
+	if (!os->unmap(address, bytes))
+		return;
+	/* Too many mappings: the addresses stay ours, the memory need not. */
+	store_count(store, QUIRE_COUNTER_unmap_failed, 1);
+	os->advise(address, bytes, OS_DISCARD);
+}
+
 void leave(struct store *store, struct span *span, enum quire_counter reason)
 {
 	size_t bytes = span->nr_pages << PAGE_SHIFT;
+	bool discarded = discard_before(store, span);
 
 	ASSERT(span_state(span) == SPAN_LEAVING);
 	lock_take(&store->leave_lock);
+	if (discarded)
+		not_half_way(store, span);
 	pagemap_unmark(&store->common.map, span);
 	STEP("leave: unmarked, still mapped");
-	if (!(span->flags & SPAN_ABANDONED))
+	if (discarded)
+		unmap_discarded(store, span);
+	else if (!(span->flags & SPAN_ABANDONED))
 		unmap_around_holes(store, span);
 	lock_release(&store->leave_lock);
 	store_count(store, QUIRE_COUNTER_bytes_unmapped, bytes);
@@ -75,6 +126,73 @@ void leave(struct store *store, struct span *span, enum quire_counter reason)
 	if (span->holes)
 		span_pool_put_holes(&store->common.pool, span->holes);
 	span_pool_put(&store->common.pool, span);
+}
+
+/* For the keeper, if there is one: it may be joined at any time, and whoever
+ * joins it looks into the list after it said so. */
+static bool queue_behind(struct store *store, struct span *span,
+			 enum quire_counter reason)
+{
+	bool runs;
+
+	if (span->nr_pages < SLICE_PAGES)
+		return false;
+	lock_take(&store->queue_lock);
+	runs = load_relaxed(&store->keeper_runs);
+	if (runs) {
+		span->reason = (uint8_t)reason;
+		list_add_tail(&store->behind, &span->by_age);
+		store_relaxed(&store->behind_pages,
+			      store->behind_pages + span->nr_pages);
+	}
+	lock_release(&store->queue_lock);
+	return runs;
+}
+
+void leave_behind(struct store *store, struct span *span,
+		  enum quire_counter reason)
+{
+	if (queue_behind(store, span, reason))
+		keeper_ring(store);
+	else
+		leave(store, span, reason);
+}
+
+static struct span *next_behind(struct store *store)
+{
+	struct span *span = NULL;
+
+	lock_take(&store->queue_lock);
+	if (!list_empty(&store->behind)) {
+		span = container_of(store->behind.next, struct span, by_age);
+		list_remove(&span->by_age);
+		store_relaxed(&store->behind_pages,
+			      store->behind_pages - span->nr_pages);
+	}
+	lock_release(&store->queue_lock);
+	return span;
+}
+
+void leave_queued(struct store *store)
+{
+	struct span *span;
+
+	while ((span = next_behind(store)))
+		leave(store, span, (enum quire_counter)span->reason);
+}
+
+/* The threads are not there any more; the reason is as good as any. */
+void leave_half_way_in_child(struct store *store)
+{
+	while (!list_empty(&store->half_way)) {
+		struct span *span = container_of(store->half_way.next,
+						 struct span, by_age);
+
+		list_remove(&span->by_age);
+		span->reason = QUIRE_COUNTER_bytes_direct;
+		list_add_tail(&store->behind, &span->by_age);
+		store->behind_pages += span->nr_pages;
+	}
 }
 
 struct span *detach_oldest(struct shard *shard)
@@ -148,22 +266,31 @@ size_t store_live_pages(const struct store *store)
 	return pages;
 }
 
-void leave_down_to(struct store *store, size_t pages, enum quire_counter why)
+typedef void (*leave_fn)(struct store *, struct span *, enum quire_counter);
+
+static void down_to(struct store *store, size_t pages, enum quire_counter why,
+		    leave_fn how)
 {
 	for (unsigned int i = 0; i < store->nr_shards; i++) {
 		struct span *span;
 
 		while (store_kept_pages(store) > pages &&
 		       (span = detach_oldest(&store->shards[i])))
-			leave(store, span, why);
+			how(store, span, why);
 	}
+}
+
+void leave_down_to(struct store *store, size_t pages, enum quire_counter why)
+{
+	down_to(store, pages, why, leave_behind);
 }
 
 size_t leave_all(struct store *store, enum quire_counter why)
 {
 	size_t before = store_kept_pages(store);
 
-	leave_down_to(store, 0, why);
+	leave_queued(store);
+	down_to(store, 0, why, leave);
 	return before;
 }
 
@@ -182,7 +309,11 @@ void leave_room_for(struct store *store, size_t nr_pages)
 	size_t peak = max_size(load_relaxed(&store->peak_live_pages), live);
 	size_t bound = peak + peak / 16 + ROOM_SLACK_PAGES;
 
-	if (store_kept_pages(store) + live > bound)
-		leave_down_to(store, bound - live,
-			      QUIRE_COUNTER_bytes_replaced);
+	if (store_kept_pages(store) + live <= bound)
+		return;
+	/* [S5] buying costs more than giving back: do not run away from it */
+	bool late = load_relaxed(&store->behind_pages) > peak / 16;
+
+	down_to(store, bound - live, QUIRE_COUNTER_bytes_replaced,
+		late ? leave : leave_behind);
 }

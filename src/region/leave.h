@@ -14,6 +14,13 @@
  * No lock may be held.
  */
 void leave(struct store *store, struct span *span, enum quire_counter reason);
+/* The same, by the helper thread if it runs and the span is big [S5]. */
+void leave_behind(struct store *store, struct span *span,
+		  enum quire_counter reason);
+/* What was left for the helper thread. */
+void leave_queued(struct store *store);
+/* In a forked child: what other threads were at is left for us. */
+void leave_half_way_in_child(struct store *store);
 
 /* The oldest kept span of @shard, LEAVING; NULL if there is none. */
 struct span *detach_oldest(struct shard *shard);
@@ -23,7 +30,7 @@ struct span *detach_oldest(struct shard *shard);
 uint64_t leave_decayed(struct store *store, uint64_t now_ms);
 /* Oldest kept memory of each shard, until at most @pages are kept in all. */
 void leave_down_to(struct store *store, size_t pages, enum quire_counter why);
-/* Everything kept; returns the pages. */
+/* Everything kept, and gone when this returns; returns the pages. */
 size_t leave_all(struct store *store, enum quire_counter why);
 
 /* [S1] before @nr_pages more are bought: kept memory that would go beyond the

@@ -60,6 +60,7 @@ struct span {
 	uint32_t kept_since_ms; /* wraps after 49 days: compare differences */
 	uint16_t home;		/* atomic: shard and state, see [N3] */
 	uint8_t flags;
+	uint8_t reason; /* LEAVING, for the keeper: the counter that says why */
 };
 
 #define HOME_STATE_BITS 4

@@ -46,6 +46,9 @@ int store_open(struct store *store, const struct store_options *options)
 	for (unsigned int i = 0; i < store->nr_shards; i++)
 		shard_open(&store->shards[i], (uint16_t)i, &store->common);
 	lock_init(&store->leave_lock, RANK_LEAVE);
+	lock_init(&store->queue_lock, RANK_QUEUE);
+	list_init(&store->behind);
+	list_init(&store->half_way);
 	keeper_open(store);
 	return 0;
 }
@@ -358,7 +361,7 @@ int store_free(struct store *store, void *address)
 	lock_release(&shard->lock);
 
 	if (unlikely(!kept))
-		leave(store, span, QUIRE_COUNTER_bytes_direct);
+		leave_behind(store, span, QUIRE_COUNTER_bytes_direct);
 	else
 		keeper_after_keep(store, shard, nr_pages, now_ms);
 	return 0;
@@ -396,7 +399,7 @@ static void shrink(struct store *store, struct span *span, size_t nr_pages)
 	if (kept)
 		keeper_after_keep(store, shard, rest_pages, now_ms);
 	else
-		leave(store, rest, QUIRE_COUNTER_bytes_direct);
+		leave_behind(store, rest, QUIRE_COUNTER_bytes_direct);
 }
 
 static bool grow_in_place(struct store *store, struct span *span,
@@ -459,5 +462,8 @@ void *store_resize(struct store *store, void *address, size_t bytes)
 
 size_t store_trim(struct store *store)
 {
-	return leave_all(store, QUIRE_COUNTER_bytes_trimmed) << PAGE_SHIFT;
+	size_t pages = store_kept_pages(store);
+
+	leave_down_to(store, 0, QUIRE_COUNTER_bytes_trimmed);
+	return pages << PAGE_SHIFT;
 }

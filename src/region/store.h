@@ -18,7 +18,12 @@
  *	request up to zero_max, larger zero requests get fresh memory only, so a
  *	sparse one stays sparse.
  * [S4] no lock is held while the kernel works, but for RANK_LEAVE, which is
- *	held over unmapping so that fork finds no half-given-back memory.
+ *	held over unmapping so that fork finds no half-given-back memory.  What
+ *	is big was discarded before, with no lock but in a list for the child.
+ * [S5] while the helper thread runs, it gives back what is big (a slice or
+ *	more), so that the program does not wait for the kernel; except to make
+ *	room for a new block [S1], where more than a sixteenth of the peak would
+ *	be waiting, and where memory ran out.
  *
  * Thread-safe.  Not for signal handlers (as malloc is not).  Fork: see
  * store_fork_*.
@@ -68,6 +73,12 @@ struct store {
 	uint32_t inherited; /* forked child: kept memory is shared, drop it */
 
 	struct lock leave_lock;
+
+	struct lock queue_lock;
+	/* queue lock: LEAVING spans, linked by by_age */
+	struct list behind;   /* for the keeper, oldest first */
+	struct list half_way; /* being discarded by some thread */
+	size_t behind_pages;  /* read anywhere: atomic, relaxed */
 
 	/* keeper lock; see keeper.c */
 	struct lock keeper_lock;

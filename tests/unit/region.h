@@ -76,7 +76,7 @@ static inline void check_sums(struct store *store, uint64_t alive)
 	ASSERT(C(span_alloc) == C(span_hit) + C(span_grown) + C(span_fresh));
 	ASSERT(C(span_alloc) - C(span_free) == alive);
 	ASSERT(C(bytes_mapped) - C(bytes_unmapped) ==
-	       C(bytes_live) + C(bytes_kept));
+	       C(bytes_live) + C(bytes_kept) + C(bytes_leaving));
 	ASSERT(C(bytes_unmapped) ==
 	       C(bytes_decayed) + C(bytes_capped) + C(bytes_replaced) +
 		       C(bytes_pressed) + C(bytes_trimmed) + C(bytes_direct));
