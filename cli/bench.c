@@ -256,7 +256,7 @@ int cmd_bench(int argc, char **argv)
 				   name);
 	if (used & ~bits)
 		return usage_error("bench %s: an option of %s is given", name,
-				   bits == BENCH_BIGFREE ? "page_fault1" :
-							   "bigfree");
+				   bits == BENCH_BIGFREE ? "page_fault1"
+							 : "bigfree");
 	return run_all(&o, bits, argv);
 }

@@ -36,8 +36,8 @@ struct cells {
 	struct cell list[CELLS_MAX];
 };
 
-static const char *const kinds[] = { "munmap", "handmade", "parallel",
-				     "async",  "split",	   "malloc",
+static const char *const kinds[] = { "munmap",	     "handmade", "parallel",
+				     "async",	     "split",	 "malloc",
 				     "malloc-quire", "idle" };
 enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds) };
 
@@ -86,8 +86,8 @@ static char *size_text(uint64_t bytes)
 		bytes /= 1024;
 		u++;
 	}
-	return u ? xasprintf("%" PRIu64 "%c", bytes, units[u]) :
-		   xasprintf("%" PRIu64, bytes);
+	return u ? xasprintf("%" PRIu64 "%c", bytes, units[u])
+		 : xasprintf("%" PRIu64, bytes);
 }
 
 static char *variant_text(uint64_t bytes, enum bench_pages pages)
@@ -99,9 +99,22 @@ static char *variant_text(uint64_t bytes, enum bench_pages pages)
 	return text;
 }
 
-static void add(struct cells *c, const struct bench_options *o,
-		const char *kind, unsigned int nr, const struct cell *like)
+/* What the tables go by, in the order of the plan. */
+static void declare(struct bench *b, const struct cell *cell)
 {
+	struct series_key key = { "bigfree", cell->name, cell->variant,
+				  cell->quiet ? "time" : "fault_rate" };
+
+	series_declare(&b->series, &key);
+	key.metric = "fault_rate";
+	if (cell->faults)
+		series_declare(&b->series, &key);
+}
+
+static void add(struct bench *b, struct cells *c, const char *kind,
+		unsigned int nr, const struct cell *like)
+{
+	const struct bench_options *o = b->options;
 	struct cell *cell = &c->list[c->nr];
 
 	if (c->nr == CELLS_MAX || !asked(o, kind))
@@ -113,29 +126,29 @@ static void add(struct cells *c, const struct bench_options *o,
 		snprintf(cell->name, sizeof(cell->name), "%s", kind);
 	cell->quiet = strcmp(kind, "idle") != 0;
 	cell->faults = !o->scale;
+	declare(b, cell);
 	c->nr++;
 }
 
-static void add_cases(struct cells *c, const struct bench_options *o,
-		      const struct cell *like)
+static void add_cases(struct bench *b, struct cells *c, const struct cell *like)
 {
+	const struct bench_options *o = b->options;
 	size_t i;
 
 	if (like->pages == BENCH_ANY) {
-		add(c, o, "malloc", 0, like);
-		add(c, o, "malloc-quire", 0, like);
+		add(b, c, "malloc", 0, like);
+		add(b, c, "malloc-quire", 0, like);
 		return;
 	}
-	add(c, o, "idle", 0, like);
-	add(c, o, "munmap", 0, like);
-	add(c, o, "handmade", 2, like);
+	add(b, c, "idle", 0, like);
+	add(b, c, "munmap", 0, like);
+	add(b, c, "handmade", 2, like);
 	for (i = 0; i < o->workers.nr; i++)
-		add(c, o, "parallel", (unsigned int)o->workers.v[i], like);
-	add(c, o, "async", 0, like);
+		add(b, c, "parallel", (unsigned int)o->workers.v[i], like);
+	add(b, c, "async", 0, like);
 	for (i = 0; i < o->workers.nr; i++)
 		if (o->workers.v[i] > 1)
-			add(c, o, "split", (unsigned int)o->workers.v[i],
-			    like);
+			add(b, c, "split", (unsigned int)o->workers.v[i], like);
 }
 
 /* Why pages of that kind cannot be had; NULL: they can. */
@@ -148,11 +161,10 @@ static char *why_not(const struct bench *b, const struct cell *like)
 		return xstrdup("transparent huge pages are switched off");
 	if (like->pages == BENCH_HUGETLB &&
 	    pool < (like->bytes + MEMORY_HUGE - 1) / MEMORY_HUGE)
-		return xasprintf("not available: %" PRIu64
-				 " free pages in the pool, %" PRIu64
-				 " are needed",
-				 pool,
-				 (like->bytes + MEMORY_HUGE - 1) / MEMORY_HUGE);
+		return xasprintf(
+			"not available: %" PRIu64
+			" free pages in the pool, %" PRIu64 " are needed",
+			pool, (like->bytes + MEMORY_HUGE - 1) / MEMORY_HUGE);
 	return NULL;
 }
 
@@ -167,7 +179,7 @@ static void add_variant(struct bench *b, struct cells *c, uint64_t bytes,
 	if (why)
 		bench_note(b, variant, why);
 	else
-		add_cases(c, b->options, &like);
+		add_cases(b, c, &like);
 	free(variant);
 }
 

@@ -31,7 +31,10 @@ static struct spelled spell_time(double s)
 		return none;
 	if (fabs(s) < 1e-3) {
 		snprintf(none.s, sizeof(none.s), "%.*f us",
-			 fabs(s) < 1e-5 ? 2 : fabs(s) < 1e-4 ? 1 : 0, s * 1e6);
+			 fabs(s) < 1e-5	  ? 2
+			 : fabs(s) < 1e-4 ? 1
+					  : 0,
+			 s * 1e6);
 		return none;
 	}
 	return spell_seconds(s);
@@ -64,9 +67,7 @@ static void put_speed_row(const struct bench *b, const struct series *time,
 		 series_median(get(b, name, variant, "workers")));
 	cell_right(f, left, 4);
 	cell_right(f,
-		   spell_bytes(
-			   series_median(get(b, name, variant, "left")))
-			   .s,
+		   spell_bytes(series_median(get(b, name, variant, "left"))).s,
 		   10);
 	fputc('\n', f);
 }
@@ -110,6 +111,8 @@ static void put_fault_row(const struct bench *b, const struct series *rate,
 	series_compare(tail, get(b, "idle", idle, "fault_p999"), &c);
 	cell_ratio(f, &c);
 	snprintf(text, sizeof(text), "%.0f k/s", series_median(rate) / 1e3);
+	if (isnan(series_median(rate)))
+		snprintf(text, sizeof(text), "–");
 	cell_right(f, text, 10);
 	series_compare(rate, get(b, "idle", idle, "fault_rate"), &c);
 	cell_ratio(f, &c);
@@ -175,9 +178,9 @@ static void put_limit(const struct bench *b, const char *variant, FILE *f)
 			continue;
 		series_compare(limit, s, &of_limit);
 		series_compare(base, s, &of_base);
-		fprintf(f, "%s is %.2f times as fast as munmap, %.3f of handmade:2",
-			s->name, of_base.against.ratio,
-			of_limit.against.ratio);
+		fprintf(f,
+			"%s is %.2f times as fast as munmap, %.3f of handmade:2",
+			s->name, of_base.against.ratio, of_limit.against.ratio);
 		if (isfinite(of_limit.against.low))
 			fprintf(f, " (%.3f–%.3f)", of_limit.against.low,
 				of_limit.against.high);
@@ -226,8 +229,7 @@ static void put_scale_row(const struct bench *b, const struct series *s,
 {
 	const struct series *first = smallest(b, s);
 	struct series *each = series_scaled(s, 1e9 / pages_of(s));
-	struct series *each_first =
-		series_scaled(first, 1e9 / pages_of(first));
+	struct series *each_first = series_scaled(first, 1e9 / pages_of(first));
 	struct comparison c;
 	char text[32];
 

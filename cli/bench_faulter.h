@@ -11,9 +11,9 @@
 struct faulter;
 
 struct faulter_result {
-	uint64_t nr;			/* faults in the window */
-	double p50_s, p99_s, p999_s;	/* NAN: fewer than 10 beyond it */
-	double rate;			/* per second */
+	uint64_t nr;		     /* faults in the window */
+	double p50_s, p99_s, p999_s; /* NAN: fewer than 10 beyond it */
+	double rate;		     /* per second */
 };
 
 /* faulter_start - NULL: no memory or no thread.  Returns when it faults. */

@@ -77,8 +77,8 @@ static uint64_t tree_room(const char *root, char *group, bool v2)
 	for (;;) {
 		snprintf(dir, sizeof(dir), "%s%s", root, group);
 		r = v2 ? group_room(dir, "memory.max", "memory.current",
-				    "inactive_file ") :
-			 group_room(dir, "memory.limit_in_bytes",
+				    "inactive_file ")
+		       : group_room(dir, "memory.limit_in_bytes",
 				    "memory.usage_in_bytes",
 				    "total_inactive_file ");
 		room = r < room ? r : room;
@@ -103,8 +103,7 @@ static uint64_t groups_room(void)
 		if (!strncmp(line, "0::", 3))
 			r = tree_room("/sys/fs/cgroup", path + 1, true);
 		else if (strstr(line, ":memory:"))
-			r = tree_room("/sys/fs/cgroup/memory", path + 1,
-				      false);
+			r = tree_room("/sys/fs/cgroup/memory", path + 1, false);
 		room = r < room ? r : room;
 	}
 	if (f)
@@ -114,8 +113,7 @@ static uint64_t groups_room(void)
 
 uint64_t memory_available(void)
 {
-	uint64_t machine = number_in("/proc/meminfo", "MemAvailable:", 0)
-			   << 10;
+	uint64_t machine = number_in("/proc/meminfo", "MemAvailable:", 0) << 10;
 	uint64_t groups = groups_room();
 
 	return groups < machine ? groups : machine;
@@ -148,8 +146,8 @@ uint64_t memory_huge_bytes(const char *start)
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &low, &high) ==
 		    2)
 			inside = at >= low && at < high;
-		else if (inside && sscanf(line, "AnonHugePages: %" SCNu64,
-					  &kib) == 1)
+		else if (inside &&
+			 sscanf(line, "AnonHugePages: %" SCNu64, &kib) == 1)
 			break;
 	}
 	if (f)

@@ -22,8 +22,8 @@
 enum {
 	ROUNDS = 7,
 	ROUNDS_MAX = 1000,
-	WORKERS_MAX = 8,   /* of a release */
-	TASKS_MAX = 64,    /* of page_fault1 */
+	WORKERS_MAX = 8, /* of a release */
+	TASKS_MAX = 64,	 /* of page_fault1 */
 	SAMPLES = 5,
 	SAMPLES_MAX = 100000,
 	BUSY_MAX = 64,
@@ -65,8 +65,9 @@ static int take_number(const char *option, const char *arg, unsigned int low,
 	uint64_t n;
 
 	if (text_number(arg, &n) || n < low || n > high)
-		return usage_error("bench: %s '%s' is not a number from %u to %u",
-				   option, arg, low, high);
+		return usage_error(
+			"bench: %s '%s' is not a number from %u to %u", option,
+			arg, low, high);
 	*out = (unsigned int)n;
 	return 0;
 }
@@ -109,14 +110,14 @@ static int read_block_size(const char *s, uint64_t *out)
 
 static int read_workers(const char *s, uint64_t *out)
 {
-	return text_number(s, out) || *out < 1 || *out > WORKERS_MAX ? -EINVAL :
-								       0;
+	return text_number(s, out) || *out < 1 || *out > WORKERS_MAX ? -EINVAL
+								     : 0;
 }
 
 static int read_tasks(const char *s, uint64_t *out)
 {
-	return text_number(s, out) || *out < 1 || *out > TASKS_MAX ? -EINVAL :
-								     0;
+	return text_number(s, out) || *out < 1 || *out > TASKS_MAX ? -EINVAL
+								   : 0;
 }
 
 static int read_pages(const char *s, uint64_t *out)
@@ -150,8 +151,9 @@ static int take_seconds(const char *arg, double *out)
 	double s = isdigit((unsigned char)*arg) ? strtod(arg, &end) : 0;
 
 	if (!(s >= 0.01 && s <= 3600) || *end)
-		return usage_error("bench: --seconds '%s' is not a number from 0.01 to 3600",
-				   arg);
+		return usage_error(
+			"bench: --seconds '%s' is not a number from 0.01 to 3600",
+			arg);
 	*out = s;
 	return 0;
 }
@@ -181,12 +183,14 @@ static int take_size(struct bench_options *o, bool scale, const char *arg)
 	const char *option = scale ? "--scale" : "--size";
 
 	if (o->size_given)
-		return usage_error("bench: %s: a size is given already", option);
+		return usage_error("bench: %s: a size is given already",
+				   option);
 	o->size_given = true;
 	o->scale = scale;
 	if (!scale && strchr(arg, ','))
-		return usage_error("bench: --size '%s' is more than one: --scale takes a list",
-				   arg);
+		return usage_error(
+			"bench: --size '%s' is more than one: --scale takes a list",
+			arg);
 	return take_list(option, arg, "1M or more, such as 512M or 8G",
 			 read_block_size, &o->sizes);
 }
@@ -266,7 +270,8 @@ static void set_defaults(struct bench_options *o)
 		.rounds = ROUNDS,
 		.sizes = { .nr = 1, .v = { BENCH_SIZE } },
 		.workers = { .nr = 4, .v = { 1, 2, 4, 8 } },
-		.pages = { .nr = 3, .v = { BENCH_4K, BENCH_THP, BENCH_HUGETLB } },
+		.pages = { .nr = 3,
+			   .v = { BENCH_4K, BENCH_THP, BENCH_HUGETLB } },
 		.threads = { .nr = cpus > 1 ? 2 : 1, .v = { 1, cpus } },
 		.processes = { .nr = cpus > 1 ? 2 : 1, .v = { 1, cpus } },
 		.seconds = BENCH_SECONDS,
@@ -278,7 +283,8 @@ static void set_defaults(struct bench_options *o)
 static int take_name(int argc, char **argv, const char **name)
 {
 	if (optind == argc)
-		return usage_error("bench: no name given (see quire bench list)");
+		return usage_error(
+			"bench: no name given (see quire bench list)");
 	if (optind + 1 < argc)
 		return usage_error("bench: '%s' is one word too many",
 				   argv[optind + 1]);
@@ -322,6 +328,7 @@ int bench_options_read(struct bench_options *o, int argc, char **argv,
 			return rc;
 	}
 	if (o->json && !RESULT_AVAILABLE)
-		return usage_error("bench: JSON needs jansson, and this quire was built without it");
+		return usage_error(
+			"bench: JSON needs jansson, and this quire was built without it");
 	return take_name(argc, argv, name);
 }

@@ -88,10 +88,9 @@ static int run_round(struct bench *b, uint64_t *seed)
 		const struct body *body = &bodies[order[i] % NR_BODIES];
 
 		if (strcmp(body->name, "kernel-thp") || has_thp(b))
-			rc = run_one(b, body,
-				     variant_of(b->options,
-						order[i] / NR_BODIES)
-					     .s);
+			rc = run_one(
+				b, body,
+				variant_of(b->options, order[i] / NR_BODIES).s);
 	}
 	free(order);
 	return rc;

@@ -65,11 +65,14 @@ const struct series *series_find(const struct series_set *set,
 	return find(set, key);
 }
 
-static struct series *make(struct series_set *set, const struct series_key *key,
-			   const struct bench_metric *metric)
+/* NULL: there is no such metric. */
+static struct series *make(struct series_set *set, const struct series_key *key)
 {
-	struct series *s;
+	const struct bench_metric *metric = bench_metric_find(key->metric);
+	struct series *s = find(set, key);
 
+	if (s || !metric)
+		return s;
 	set->list = xrealloc(set->list, set->nr + 1, sizeof(*set->list));
 	s = &set->list[set->nr++];
 	*s = (struct series){ .bench = key->bench,
@@ -79,15 +82,17 @@ static struct series *make(struct series_set *set, const struct series_key *key,
 	return s;
 }
 
+void series_declare(struct series_set *set, const struct series_key *key)
+{
+	make(set, key);
+}
+
 void series_add(struct series_set *set, const struct series_key *key, double v)
 {
-	const struct bench_metric *metric = bench_metric_find(key->metric);
-	struct series *s = find(set, key);
+	struct series *s = make(set, key);
 
-	if (!metric)
-		return;
 	if (!s)
-		s = make(set, key, metric);
+		return;
 	s->v = xrealloc(s->v, s->nr + 1, sizeof(*s->v));
 	s->v[s->nr++] = v;
 }
@@ -174,7 +179,10 @@ static const char *ratio_text(double r, char *buf, size_t len)
 {
 	if (isfinite(r))
 		snprintf(buf, len, "%.*f",
-			 r < 9.995 ? 3 : r < 99.95 ? 2 : 1, r);
+			 r < 9.995   ? 3
+			 : r < 99.95 ? 2
+				     : 1,
+			 r);
 	else
 		snprintf(buf, len, "–");
 	return buf;
@@ -186,8 +194,7 @@ static const char *colour_of(const struct comparison *c, const char *better)
 
 	if (c->verdict == VERDICT_UNKNOWN || c->verdict == VERDICT_SAME)
 		return "\033[2m";
-	return (c->verdict == VERDICT_MORE) == higher ? "\033[32m" :
-							"\033[31m";
+	return (c->verdict == VERDICT_MORE) == higher ? "\033[32m" : "\033[31m";
 }
 
 void cell_ratio(FILE *f, const struct comparison *c)

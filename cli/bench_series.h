@@ -38,6 +38,9 @@ struct series_key {
 	const char *bench, *name, *variant, *metric;
 };
 
+/* series_declare - make it, without samples: tables keep this order */
+void series_declare(struct series_set *set, const struct series_key *key);
+
 void series_add(struct series_set *set, const struct series_key *key, double v);
 
 /* series_find - NULL if there is none */

@@ -47,8 +47,8 @@ enum {
 
 struct task {
 	_Alignas(COUNTER_STEP) atomic_ulong pages; /* the task writes */
-	atomic_int bad;	  /* errno; the task writes */
-	int nr;		  /* const after start */
+	atomic_int bad;				   /* errno; the task writes */
+	int nr;					   /* const after start */
 };
 
 /* In memory that forked tasks share. */
@@ -69,11 +69,10 @@ static struct touch *touch;
 static void one_more(struct task *t)
 {
 	/* nobody else writes it */
-	atomic_store_explicit(&t->pages,
-			      atomic_load_explicit(&t->pages,
-						   memory_order_relaxed) +
-				      1,
-			      memory_order_relaxed);
+	atomic_store_explicit(
+		&t->pages,
+		atomic_load_explicit(&t->pages, memory_order_relaxed) + 1,
+		memory_order_relaxed);
 }
 
 static void touch_pages(struct task *t, char *p, size_t bytes)
@@ -228,7 +227,7 @@ static int end_tasks(unsigned int started)
 }
 
 struct sums {
-	uint64_t total; /* of all samples that count, pages a second */
+	uint64_t total;	    /* of all samples that count, pages a second */
 	double least, most; /* of any task in any of them */
 };
 
@@ -287,8 +286,8 @@ static int run(double seconds, uint64_t samples)
 	error = error ? error : late;
 	if (error) {
 		say("bench page_fault1: %s",
-		    error == EBADMSG ? "memory that should be zero was not" :
-				       strerror(error));
+		    error == EBADMSG ? "memory that should be zero was not"
+				     : strerror(error));
 		return CLI_OWN;
 	}
 	bench_answer("pages", (double)(s.total / samples));
@@ -307,9 +306,10 @@ static int take_words(char **argv, double *seconds, uint64_t *samples)
 			touch->body = bodies[i].body;
 	touch->processes = *argv[2] == 'p';
 	*seconds = strtod(argv[4], NULL);
-	if (!touch->body || text_number(argv[3], &tasks) ||
-	    tasks > TASKS_MAX || text_number(argv[5], samples) || !*samples)
-		return usage_error("bench: .touch BODY t|p TASKS SECONDS SAMPLES");
+	if (!touch->body || text_number(argv[3], &tasks) || tasks > TASKS_MAX ||
+	    text_number(argv[5], samples) || !*samples)
+		return usage_error(
+			"bench: .touch BODY t|p TASKS SECONDS SAMPLES");
 	touch->nr = (unsigned int)tasks;
 	return 0;
 }
@@ -321,7 +321,8 @@ int bench_touch(int argc, char **argv)
 	int rc;
 
 	if (argc != 6)
-		return usage_error("bench: .touch BODY t|p TASKS SECONDS SAMPLES");
+		return usage_error(
+			"bench: .touch BODY t|p TASKS SECONDS SAMPLES");
 	touch = mmap(NULL, sizeof(*touch), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (touch == MAP_FAILED) {
