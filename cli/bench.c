@@ -17,16 +17,12 @@
 #include "text.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 300 };
-
-/* What others may use, in CPUs, before the machine is called busy. */
-#define BENCH_BUSY 0.1
 
 static const struct kind {
 	const char *name;
@@ -66,13 +62,11 @@ void bench_note(struct bench *b, const char *name, char *why)
 void bench_note_load(struct bench *b, const char *name)
 {
 	struct series_key key = { name, "machine", "", "other_load" };
-	double others, steal;
 
-	if (!load_end(&b->load, &others, &steal))
-		others = steal = NAN;
-	series_add(&b->series, &key, others);
+	series_add(&b->series, &key, b->others_s / b->took_s);
 	key.metric = "steal";
-	series_add(&b->series, &key, steal);
+	series_add(&b->series, &key, b->steal_s / b->took_s);
+	b->took_s = b->others_s = b->steal_s = 0;
 }
 
 void bench_progress(struct bench *b, const char *what, const char *variant)
@@ -117,7 +111,7 @@ static void look_around(struct bench *b)
 		return;
 	load_begin(&b->load);
 	nanosleep(&nap, NULL);
-	if (load_end(&b->load, &others, &steal) && others + steal > BENCH_BUSY)
+	if (load_end(&b->load, &others, &steal) && others + steal > LOAD_BUSY)
 		say("the machine is busy: others use %.1f CPUs now; better wait",
 		    others + steal);
 }
@@ -135,7 +129,10 @@ static void judge_load(const struct bench *b, const char *name)
 	double others = median_load(b, name, "other_load");
 	double steal = median_load(b, name, "steal");
 
-	if (!b->options->quiet && others + steal > BENCH_BUSY)
+	if (!b->options->quiet && b->disturbed && b->options->wait_s)
+		say("bench %s: %u runs were disturbed and no quiet time came",
+		    name, b->disturbed);
+	if (!b->options->quiet && others + steal > LOAD_BUSY)
 		say("bench %s: others used %.2f CPUs and %.2f were stolen: a busy machine is a failed measurement",
 		    name, others, steal);
 }

@@ -40,7 +40,8 @@ extern const char *const bench_pages_name[BENCH_ANY + 1];
 struct bench_options {
 	unsigned int rounds;
 	bool json, quiet;
-	FILE *out; /* of -o */
+	FILE *out;	     /* of -o */
+	unsigned int wait_s; /* for others to be done, for each run */
 	/* bigfree */
 	struct bench_list sizes;
 	bool size_given, scale;
@@ -60,6 +61,9 @@ struct bench {
 	struct machine machine;
 	struct series_set series;
 	struct bench_load load;
+	/* of the runs since bench_note_load() */
+	double took_s, others_s, steal_s;
+	unsigned int disturbed;	  /* runs that others disturbed, kept */
 	struct bench_note *notes; /* what was not measured, and why */
 	size_t nr_notes;
 	unsigned int planned, done; /* child processes */
@@ -74,7 +78,7 @@ struct bench_note {
 
 void bench_note(struct bench *b, const char *name, char *why);
 
-/* bench_note_load - a sample of what others used since load_begin() */
+/* bench_note_load - a sample of what others used during the runs since then */
 void bench_note_load(struct bench *b, const char *name);
 
 /* bench_progress - say what runs now, on a terminal */

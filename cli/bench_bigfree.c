@@ -311,7 +311,6 @@ static int run_rounds(struct bench *b, const struct cells *c)
 		    b->planned, spell_bytes((double)largest(c)->bytes).s);
 	rc = run_cell(b, largest(c), false, true);
 	for (i = 0; i < b->options->rounds && !rc; i++) {
-		load_begin(&b->load);
 		rc = run_round(b, c, &seed);
 		bench_note_load(b, "bigfree");
 	}

@@ -17,12 +17,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CHILD_WORDS = 12 };
+enum { CHILD_WORDS = 12, CHILD_ANSWERS = 16 };
+
+#define CHILD_TICKS_S 0.03
 
 static int add_preload(struct variables *v, const char *dir)
 {
@@ -54,24 +55,35 @@ static int check_served(const char *dir, pid_t pid)
 	return CLI_OWN;
 }
 
-static int read_answers(struct bench *b, int fd, const struct series_key *key)
-{
-	struct series_key k = key ? *key : (struct series_key){ 0 };
-	FILE *f = fdopen(fd, "r");
-	char name[32], text[64];
-	int nr = 0;
+struct answer {
+	char metric[32];
+	double value;
+};
 
-	while (f && fscanf(f, "%31s %63s", name, text) == 2) {
-		k.metric = name;
-		nr++;
-		if (key)
-			series_add(&b->series, &k, strtod(text, NULL));
+/* What one run said, and how quiet it was. */
+struct answers {
+	size_t nr;
+	struct answer list[CHILD_ANSWERS];
+	double took_s, others, steal;
+};
+
+static int read_answers(int fd, struct answers *out)
+{
+	FILE *f = fdopen(fd, "r");
+	struct answer *a = out->list;
+	char text[64];
+
+	while (f && out->nr < CHILD_ANSWERS &&
+	       fscanf(f, "%31s %63s", a->metric, text) == 2) {
+		a->value = strtod(text, NULL);
+		a++;
+		out->nr++;
 	}
 	if (f)
 		fclose(f);
 	else
 		close(fd);
-	return nr ? 0 : CLI_OWN;
+	return out->nr ? 0 : CLI_OWN;
 }
 
 static int judge(const struct child_result *r, int rc, const char *what)
@@ -107,36 +119,92 @@ static int start(const char *const *words, struct variables *v, int fd,
 	return child_run(&spec, result);
 }
 
-int bench_child(struct bench *b, const char *const *words,
-		const struct series_key *key, bool preload)
+static int run(struct bench *b, const char *const *words, bool preload,
+	       const char *dir, struct answers *out)
 {
 	struct child_result result;
 	struct variables v;
-	char *dir = scratch_sub("run");
 	int fd[2], rc = 0;
 
-	if (!dir)
-		return CLI_OWN;
 	if (pipe2(fd, O_CLOEXEC)) {
 		say("bench: no pipe: %s", strerror(errno));
-		free(dir);
 		return CLI_OWN;
 	}
 	variables_copy(&v, environ);
 	if (preload)
 		rc = add_preload(&v, dir);
+	load_begin(&b->load);
 	if (!rc)
 		rc = judge(&result, start(words, &v, fd[1], &result), words[1]);
+	if (!load_end(&b->load, &out->others, &out->steal))
+		out->others = out->steal = 0;
 	close(fd[1]);
-	if (rc)
+	if (rc) {
 		close(fd[0]);
-	else
-		rc = read_answers(b, fd[0], key);
+	} else {
+		out->took_s = (double)(result.end_ns - result.start_ns) * 1e-9;
+		rc = read_answers(fd[0], out);
+	}
 	if (!rc && preload)
 		rc = check_served(dir, result.pid);
-	b->done++;
 	variables_free(&v);
+	return rc;
+}
+
+static int run_once(struct bench *b, const char *const *words, bool preload,
+		    struct answers *out)
+{
+	char *dir = scratch_sub("run");
+	int rc;
+
+	if (!dir)
+		return CLI_OWN;
+	*out = (struct answers){ 0 };
+	rc = run(b, words, preload, dir, out);
 	scratch_remove(dir);
 	free(dir);
+	return rc;
+}
+
+/* /proc/stat counts in ticks: a few of them are nothing yet. */
+static bool disturbed(const struct answers *a)
+{
+	return (a->others + a->steal) * a->took_s >
+	       LOAD_BUSY * a->took_s + CHILD_TICKS_S;
+}
+
+static void keep(struct bench *b, const struct series_key *key,
+		 const struct answers *a)
+{
+	struct series_key k;
+	size_t i;
+
+	b->took_s += a->took_s;
+	b->others_s += a->others * a->took_s;
+	b->steal_s += a->steal * a->took_s;
+	b->disturbed += disturbed(a);
+	for (i = 0; key && i < a->nr; i++) {
+		k = *key;
+		k.metric = a->list[i].metric;
+		series_add(&b->series, &k, a->list[i].value);
+	}
+}
+
+int bench_child(struct bench *b, const char *const *words,
+		const struct series_key *key, bool preload)
+{
+	unsigned int wait_s = b->options->wait_s;
+	uint64_t until = bench_now_ns() + wait_s * (uint64_t)1000000000;
+	struct answers a;
+	int rc;
+
+	do {
+		if (wait_s)
+			load_wait(&b->load, wait_s);
+		rc = run_once(b, words, preload, &a);
+	} while (!rc && disturbed(&a) && bench_now_ns() < until);
+	if (!rc)
+		keep(b, key, &a);
+	b->done++;
 	return rc;
 }

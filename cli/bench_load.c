@@ -12,7 +12,9 @@
  */
 #include "bench_load.h"
 #include "bench.h"
+#include "child.h"
 #include "cli.h"
+#include "sample.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -24,6 +26,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { LOOK_MS = 300 };
 
 static bool read_stat(double *busy_s, double *steal_s)
 {
@@ -86,6 +90,20 @@ bool load_end(const struct bench_load *l, double *others, double *steal)
 	if (*others < 0)
 		*others = 0;
 	return true;
+}
+
+void load_wait(struct bench_load *l, unsigned int wait_s)
+{
+	struct timespec nap = { .tv_nsec = LOOK_MS * 1000000L };
+	uint64_t until = bench_now_ns() + wait_s * (uint64_t)1000000000;
+	double others, steal;
+
+	while (bench_now_ns() < until && !child_stopped()) {
+		load_begin(l);
+		nanosleep(&nap, NULL);
+		if (!load_end(l, &others, &steal) || others + steal < LOAD_BUSY)
+			break;
+	}
 }
 
 static void __attribute__((noreturn)) spin(int cpu)

@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* What others may use, in CPUs, before the machine is called busy. */
+#define LOAD_BUSY 0.1
+
 enum { BENCH_BUSY_MAX = 64 };
 
 struct bench_load {
@@ -32,5 +35,11 @@ void load_begin(struct bench_load *l);
  * False: not known.
  */
 bool load_end(const struct bench_load *l, double *others, double *steal);
+
+/*
+ * load_wait - wait until others are quiet, @wait_s seconds at most
+ * @l: with the spinners; its look is begun anew
+ */
+void load_wait(struct bench_load *l, unsigned int wait_s);
 
 #endif /* QUIRE_CLI_BENCH_LOAD_H */

@@ -27,6 +27,7 @@ enum {
 	SAMPLES = 5,
 	SAMPLES_MAX = 100000,
 	BUSY_MAX = 64,
+	WAIT_MAX = 86400,
 };
 
 #define BENCH_SECONDS 0.2
@@ -44,6 +45,8 @@ static void print_help(void)
 	       "  --json             the result as JSON on stdout, no table\n"
 	       "  -o, --output FILE  the result as JSON to FILE (- for stdout)\n"
 	       "  -q, --quiet        no progress, no remarks\n"
+	       "  --wait S           begin each run when others are quiet, and do it again\n"
+	       "                     if they disturbed it, for S seconds at most (0)\n"
 	       "bigfree: a big block is given back\n"
 	       "  --size SIZE        of the block (8G, or what fits)\n"
 	       "  --scale LIST       several sizes; what a page costs as they grow\n"
@@ -240,6 +243,8 @@ static int take(struct bench_options *o, int c, const char *arg,
 		return take_number("-n", arg, 1, ROUNDS_MAX, &o->rounds);
 	case 'o':
 		return take_output(o, arg);
+	case 'w':
+		return take_number("--wait", arg, 0, WAIT_MAX, &o->wait_s);
 	case 'q':
 		o->quiet = true;
 		return 0;
@@ -299,6 +304,7 @@ int bench_options_read(struct bench_options *o, int argc, char **argv,
 		{ "rounds", required_argument, NULL, 'n' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "quiet", no_argument, NULL, 'q' },
+		{ "wait", required_argument, NULL, 'w' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "size", required_argument, NULL, OPTION_SIZE },

@@ -135,7 +135,6 @@ int bench_page_fault1(struct bench *b)
 		say("bench page_fault1: %u runs of %.1f s", b->planned,
 		    o->seconds * (WARM_UP + o->samples));
 	for (i = 0; i < o->rounds && !rc; i++) {
-		load_begin(&b->load);
 		rc = run_round(b, &seed);
 		bench_note_load(b, "page_fault1");
 	}

@@ -12,6 +12,8 @@ struct result *bench_result(const struct bench *b, char **words)
 	result_words(r, "command", words);
 	result_number(r, "rounds", b->options->rounds);
 	result_number(r, "busy", b->options->busy);
+	result_number(r, "wait", b->options->wait_s);
+	result_number(r, "disturbed", b->disturbed);
 	result_number(r, "seconds", b->options->seconds);
 	result_number(r, "samples", b->options->samples);
 	for (i = 0; i < b->nr_notes; i++)

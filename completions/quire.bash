@@ -35,7 +35,7 @@ _quire()
 --json --output --fail-if --quiet --verbose --help" ;;
 	env) options="$keys --shell --docker --systemd --help" ;;
 	doctor) options="--json --quiet --help" ;;
-	bench) options="--rounds --json --output --quiet --help --size --scale \
+	bench) options="--rounds --wait --json --output --quiet --help --size --scale \
 --workers --pages --cases --busy --threads --processes --seconds --samples" ;;
 	*) return ;;
 	esac
@@ -60,7 +60,7 @@ _quire()
 		"thp env jemalloc mimalloc tcmalloc quire" -- "$cur"); return ;;
 	--fail-if|--threshold|--decay|--keep|--reserve|--thread-min|--shards|-n|\
 	--rounds|--warmup|--timeout|--size|--scale|--workers|--busy|--threads|\
-	--processes|--seconds|--samples) return ;;
+	--processes|--seconds|--samples|--wait) return ;;
 	esac
 	if [ "$verb" = bench ] && [[ $cur != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "bigfree page_fault1 list all" -- "$cur")

@@ -49,7 +49,7 @@ class BadInput(Case):
                       ["bigfree", "--workers", "1,"],
                       ["bigfree", "--pages", "2M"],
                       ["bigfree", "--cases", "nosuch"],
-                      ["bigfree", "--busy", "x"],
+                      ["bigfree", "--busy", "x"], ["bigfree", "--wait", "-1"],
                       ["bigfree", "--size", "64M", "--busy", "64"],
                       ["bigfree", "--threads", "1"],
                       ["page_fault1", "--size", "1G"],
