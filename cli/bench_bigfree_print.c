@@ -188,6 +188,25 @@ static void put_limit(const struct bench *b, const char *variant, FILE *f)
 	}
 }
 
+/* Huge pages are a wish: where it was not granted, that is said. */
+static void put_huge(const struct bench *b, const char *variant, FILE *f)
+{
+	size_t i;
+
+	for (i = 0; i < b->series.nr; i++) {
+		const struct series *s = &b->series.list[i];
+		double there;
+
+		if (strcmp(s->metric->name, "huge") ||
+		    strcmp(s->variant, variant))
+			continue;
+		there = series_median(get(b, s->name, variant, "resident"));
+		if (series_median(s) < 0.9 * there)
+			fprintf(f, "%s: only %s of it were in huge pages\n",
+				s->name, spell_bytes(series_median(s)).s);
+	}
+}
+
 static const char *pages_part(const char *variant)
 {
 	return strchr(variant, ',') + 1;
@@ -304,6 +323,7 @@ void bench_bigfree_print(const struct bench *b, FILE *f)
 		put_speed(b, variant, f);
 		put_faults(b, variant, f);
 		put_limit(b, variant, f);
+		put_huge(b, variant, f);
 		fputc('\n', f);
 	}
 	fputs("time: until the memory is free; blocked: until the caller can go on; cpu: of all threads;\n"

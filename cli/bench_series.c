@@ -20,6 +20,7 @@ static const struct bench_metric metrics[] = {
 	{ "workers", "threads", "lower" },
 	{ "resident", "bytes", "higher" },
 	{ "left", "bytes", "lower" },
+	{ "huge", "bytes", "higher" },
 	{ "fault_p50", "s", "lower" },
 	{ "fault_p99", "s", "lower" },
 	{ "fault_p999", "s", "lower" },
