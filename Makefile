@@ -22,10 +22,11 @@ check-all:
 stress: all
 	QUIRE_STRESS_SECONDS=120 meson test -C $(BUILD) --suite stress --timeout-multiplier 10
 
-# The figures of docs/spans.md; some twenty minutes on an idle machine.
+# The figures of docs/spans.md and docs/mechanism-d.md; an hour on an idle machine.
 bench: all
 	ninja -C $(BUILD) --quiet bench/blocks
 	/usr/bin/python3 bench/spans.py $(BUILD)
+	/usr/bin/python3 bench/release.py $(BUILD)
 
 # As clang-format 14 lays it out; check fails otherwise.
 format:

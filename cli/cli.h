@@ -30,6 +30,7 @@ int cmd_run(int argc, char **argv);
 int cmd_measure(int argc, char **argv);
 int cmd_env(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 
 /* say - one line on stderr, with `quire: ` in front */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

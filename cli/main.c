@@ -20,6 +20,7 @@ static const struct verb {
 	{ "env", cmd_env,
 	  "the variables that run sets, for a container or unit file" },
 	{ "doctor", cmd_doctor, "what works on this machine" },
+	{ "bench", cmd_bench, "mechanisms side by side, on this machine" },
 };
 enum { NR_VERBS = sizeof(verbs) / sizeof(*verbs) };
 

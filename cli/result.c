@@ -143,8 +143,8 @@ void result_process(struct result *r, const struct quire_process *p)
 	free(text);
 }
 
-void result_row(struct result *r, const struct result_key *key,
-		const double *samples, size_t n)
+void result_row_of(struct result *r, const struct result_key *key,
+		   const char *variant, const double *samples, size_t n)
 {
 	json_t *row = json_object(), *list = json_array();
 	size_t i;
@@ -153,12 +153,18 @@ void result_row(struct result *r, const struct result_key *key,
 		json_array_append_new(list, number_json(samples[i]));
 	json_object_set_new(row, "bench", json_string(key->bench));
 	json_object_set_new(row, "case", json_string(key->name));
-	json_object_set_new(row, "variant", json_string(""));
+	json_object_set_new(row, "variant", json_string(variant));
 	json_object_set_new(row, "metric", json_string(key->metric));
 	json_object_set_new(row, "unit", json_string(key->unit));
 	json_object_set_new(row, "better", json_string(key->better));
 	json_object_set_new(row, "samples", list);
 	json_array_append_new(r->rows, row);
+}
+
+void result_row(struct result *r, const struct result_key *key,
+		const double *samples, size_t n)
+{
+	result_row_of(r, key, "", samples, n);
 }
 
 int result_write(const struct result *r, FILE *f)

@@ -45,6 +45,10 @@ void result_process(struct result *r, const struct quire_process *p);
 void result_row(struct result *r, const struct result_key *key,
 		const double *samples, size_t n);
 
+/* result_row_of - the same, with a variant of the case */
+void result_row_of(struct result *r, const struct result_key *key,
+		   const char *variant, const double *samples, size_t n);
+
 /*
  * result_target - open the file of -o for writing, before anything runs
  * Returns 0 and sets @out; CLI_USAGE after a message, also without jansson.

@@ -17,7 +17,7 @@ _quire_command_offset()
 
 _quire()
 {
-	local verbs="run measure env doctor"
+	local verbs="run measure env doctor bench"
 	local keys="--threshold --decay --keep --thp --reserve --thread-min --shards"
 	local options with_value="--threshold --decay --keep --thp --reserve \
 --thread-min --shards -o --output -n --rounds --rows --warmup --timeout --fail-if"
@@ -35,6 +35,8 @@ _quire()
 --json --output --fail-if --quiet --verbose --help" ;;
 	env) options="$keys --shell --docker --systemd --help" ;;
 	doctor) options="--json --quiet --help" ;;
+	bench) options="--rounds --wait --json --output --quiet --help --size --scale \
+--workers --pages --cases --busy --threads --processes --seconds --samples" ;;
 	*) return ;;
 	esac
 	if [ "$verb" = run ] || [ "$verb" = measure ]; then
@@ -51,12 +53,21 @@ _quire()
 	case $prev in
 	-o|--output) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	--thp) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur"); return ;;
+	--pages) mapfile -t COMPREPLY < <(compgen -W "4k thp hugetlb" -- "$cur"); return ;;
+	--cases) mapfile -t COMPREPLY < <(compgen -W \
+		"handmade parallel async split malloc malloc-quire" -- "$cur"); return ;;
 	--rows) mapfile -t COMPREPLY < <(compgen -W \
 		"thp env jemalloc mimalloc tcmalloc quire" -- "$cur"); return ;;
 	--fail-if|--threshold|--decay|--keep|--reserve|--thread-min|--shards|-n|\
-	--rounds|--warmup|--timeout) return ;;
+	--rounds|--warmup|--timeout|--size|--scale|--workers|--busy|--threads|\
+	--processes|--seconds|--samples|--wait) return ;;
 	esac
-	if [[ $cur == -* ]] || [ "$verb" = env ] || [ "$verb" = doctor ]; then
+	if [ "$verb" = bench ] && [[ $cur != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "bigfree page_fault1 list all" -- "$cur")
+		return
+	fi
+	if [[ $cur == -* ]] || [ "$verb" = env ] || [ "$verb" = doctor ] || \
+		[ "$verb" = bench ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 	else
 		_quire_command_offset "$COMP_CWORD"

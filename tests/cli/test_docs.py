@@ -24,7 +24,7 @@ def options_of(verb):
 
 class Documented(unittest.TestCase):
     def test_manual_pages(self):
-        for verb in ("run", "measure", "env", "doctor"):
+        for verb in ("run", "measure", "env", "doctor", "bench"):
             page = (TOP / f"man/quire-{verb}.1").read_text().replace("\\-", "-")
             in_page = set(LONG.findall(page))
             with self.subTest(verb=verb):
@@ -35,12 +35,12 @@ class Documented(unittest.TestCase):
             text = (TOP / "completions" / name).read_text()
             known = set(LONG.findall(text))
             every = set().union(*(options_of(v) for v in
-                                  ("run", "measure", "env", "doctor")))
+                                  ("run", "measure", "env", "doctor", "bench")))
             with self.subTest(name=name):
                 self.assertLessEqual(every, known)
 
     def test_documented_options_exist(self):
-        for verb in ("run", "measure", "env"):
+        for verb in ("run", "measure", "env", "bench"):
             page = (TOP / f"man/quire-{verb}.1").read_text().replace("\\-", "-")
             start = page.index(".SH OPTIONS")
             end = page.index(".SH EXIT STATUS")
@@ -58,7 +58,8 @@ class Documented(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("man"), "no man")
     def test_manual_pages_are_clean(self):
-        for page in ("quire", "quire-run", "quire-measure", "quire-env"):
+        for page in ("quire", "quire-run", "quire-measure", "quire-env",
+                     "quire-bench"):
             done = subprocess.run(
                 ["man", "--warnings", "-l", str(TOP / f"man/{page}.1")],
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

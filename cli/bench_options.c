@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options of `quire bench`.
+ *
+ * One table for all benches: an option that a bench has no use for is refused
+ * by name rather than as unknown.
+ */
+#include "bench_options.h"
+#include "bench_bigfree.h"
+#include "cli.h"
+#include "result.h"
+#include "text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ROUNDS = 7,
+	ROUNDS_MAX = 1000,
+	WORKERS_MAX = 8, /* of a release */
+	TASKS_MAX = 64,	 /* of page_fault1 */
+	SAMPLES = 5,
+	SAMPLES_MAX = 100000,
+	BUSY_MAX = 64,
+	WAIT_MAX = 86400,
+};
+
+#define BENCH_SECONDS 0.2
+#define BENCH_SIZE    ((uint64_t)8 << 30)
+#define BENCH_LEAST   ((uint64_t)1 << 20)
+#define BENCH_MOST    ((uint64_t)1 << 46)
+
+const char *const bench_pages_name[BENCH_ANY + 1] = { "4k", "thp", "hugetlb",
+						      "any" };
+
+static void print_help(void)
+{
+	printf("usage: quire bench NAME|list|all [options]\n\n"
+	       "  -n, --rounds N     rounds (%d); every case runs once in each\n"
+	       "  --json             the result as JSON on stdout, no table\n"
+	       "  -o, --output FILE  the result as JSON to FILE (- for stdout)\n"
+	       "  -q, --quiet        no progress, no remarks\n"
+	       "  --wait S           begin each run when others are quiet, and do it again\n"
+	       "                     if they disturbed it, for S seconds at most (0)\n"
+	       "bigfree: a big block is given back\n"
+	       "  --size SIZE        of the block (8G, or what fits)\n"
+	       "  --scale LIST       several sizes; what a page costs as they grow\n"
+	       "  --workers LIST     N of parallel:N and split:N (1,2,4,8)\n"
+	       "  --pages LIST       of 4k,thp,hugetlb (all)\n"
+	       "  --cases LIST       of handmade,parallel,async,split,malloc,malloc-quire (all)\n"
+	       "  --busy N           keep N CPUs busy meanwhile (0)\n"
+	       "page_fault1: pages are touched and given back, without end\n"
+	       "  --threads LIST     numbers of threads (1 and the number of CPUs)\n"
+	       "  --processes LIST   numbers of processes (the same)\n"
+	       "  --seconds S        between two samples (%.1f)\n"
+	       "  --samples N        that count; six before them do not (%d)\n",
+	       ROUNDS, BENCH_SECONDS, SAMPLES);
+}
+
+static int take_number(const char *option, const char *arg, unsigned int low,
+		       unsigned int high, unsigned int *out)
+{
+	uint64_t n;
+
+	if (text_number(arg, &n) || n < low || n > high)
+		return usage_error(
+			"bench: %s '%s' is not a number from %u to %u", option,
+			arg, low, high);
+	*out = (unsigned int)n;
+	return 0;
+}
+
+/* A size: digits and at most one of K, M, G, T. */
+static int read_size(const char *s, uint64_t *out)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	uint64_t v;
+	char *end;
+	int shift = 0;
+
+	if (!isdigit((unsigned char)*s))
+		return -EINVAL;
+	errno = 0;
+	v = strtoumax(s, &end, 10);
+	if (errno)
+		return -EINVAL;
+	if (*end) {
+		unit = strchr(units, toupper((unsigned char)*end));
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (int)(unit - units + 1);
+	}
+	if (v > BENCH_MOST >> shift)
+		return -EINVAL;
+	*out = v << shift;
+	return 0;
+}
+
+/* Whole huge pages, so that all kinds of pages have the same block. */
+static int read_block_size(const char *s, uint64_t *out)
+{
+	if (read_size(s, out) || *out < BENCH_LEAST)
+		return -EINVAL;
+	*out = (*out + ((uint64_t)2 << 20) - 1) & ~(((uint64_t)2 << 20) - 1);
+	return 0;
+}
+
+static int read_workers(const char *s, uint64_t *out)
+{
+	return text_number(s, out) || *out < 1 || *out > WORKERS_MAX ? -EINVAL
+								     : 0;
+}
+
+static int read_tasks(const char *s, uint64_t *out)
+{
+	return text_number(s, out) || *out < 1 || *out > TASKS_MAX ? -EINVAL
+								   : 0;
+}
+
+static int read_pages(const char *s, uint64_t *out)
+{
+	for (*out = BENCH_4K; *out < BENCH_ANY; ++*out)
+		if (!strcmp(bench_pages_name[*out], s))
+			return 0;
+	return -EINVAL;
+}
+
+static int take_list(const char *option, const char *arg, const char *wanted,
+		     int (*read)(const char *s, uint64_t *out),
+		     struct bench_list *list)
+{
+	char *words = xstrdup(arg), *word, *rest = words;
+	int rc = 0;
+
+	list->nr = 0;
+	while (!rc && (word = strsep(&rest, ",")) != NULL) {
+		if (list->nr == BENCH_LIST || read(word, &list->v[list->nr++]))
+			rc = usage_error("bench: %s '%s' is not %s", option,
+					 arg, wanted);
+	}
+	free(words);
+	return rc;
+}
+
+static int take_seconds(const char *arg, double *out)
+{
+	char *end;
+	double s = isdigit((unsigned char)*arg) ? strtod(arg, &end) : 0;
+
+	if (!(s >= 0.01 && s <= 3600) || *end)
+		return usage_error(
+			"bench: --seconds '%s' is not a number from 0.01 to 3600",
+			arg);
+	*out = s;
+	return 0;
+}
+
+static int take_output(struct bench_options *o, const char *path)
+{
+	if (o->out)
+		return usage_error("bench: -o is given twice");
+	return result_target("bench", path, &o->out);
+}
+
+enum {
+	OPTION_SIZE = 1000,
+	OPTION_SCALE,
+	OPTION_WORKERS,
+	OPTION_PAGES,
+	OPTION_CASES,
+	OPTION_BUSY,
+	OPTION_THREADS,
+	OPTION_PROCESSES,
+	OPTION_SECONDS,
+	OPTION_SAMPLES,
+};
+
+static int take_size(struct bench_options *o, bool scale, const char *arg)
+{
+	const char *option = scale ? "--scale" : "--size";
+
+	if (o->size_given)
+		return usage_error("bench: %s: a size is given already",
+				   option);
+	o->size_given = true;
+	o->scale = scale;
+	if (!scale && strchr(arg, ','))
+		return usage_error(
+			"bench: --size '%s' is more than one: --scale takes a list",
+			arg);
+	return take_list(option, arg, "1M or more, such as 512M or 8G",
+			 read_block_size, &o->sizes);
+}
+
+static int take_bigfree(struct bench_options *o, int c, const char *arg)
+{
+	switch (c) {
+	case OPTION_SIZE:
+	case OPTION_SCALE:
+		return take_size(o, c == OPTION_SCALE, arg);
+	case OPTION_WORKERS:
+		return take_list("--workers", arg, "a list of 1 to 8",
+				 read_workers, &o->workers);
+	case OPTION_PAGES:
+		return take_list("--pages", arg, "a list of 4k, thp, hugetlb",
+				 read_pages, &o->pages);
+	case OPTION_CASES:
+		o->cases = arg;
+		return bigfree_check_cases(arg);
+	default:
+		return take_number("--busy", arg, 0, BUSY_MAX, &o->busy);
+	}
+}
+
+static int take_page_fault1(struct bench_options *o, int c, const char *arg)
+{
+	switch (c) {
+	case OPTION_THREADS:
+		return take_list("--threads", arg, "a list of 1 to 64",
+				 read_tasks, &o->threads);
+	case OPTION_PROCESSES:
+		return take_list("--processes", arg, "a list of 1 to 64",
+				 read_tasks, &o->processes);
+	case OPTION_SECONDS:
+		return take_seconds(arg, &o->seconds);
+	default:
+		return take_number("--samples", arg, 1, SAMPLES_MAX,
+				   &o->samples);
+	}
+}
+
+static int take(struct bench_options *o, int c, const char *arg,
+		unsigned int *used)
+{
+	switch (c) {
+	case 'n':
+		return take_number("-n", arg, 1, ROUNDS_MAX, &o->rounds);
+	case 'o':
+		return take_output(o, arg);
+	case 'w':
+		return take_number("--wait", arg, 0, WAIT_MAX, &o->wait_s);
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	default:
+		break;
+	}
+	if (c >= OPTION_THREADS) {
+		*used |= BENCH_PAGE_FAULT1;
+		return take_page_fault1(o, c, arg);
+	}
+	*used |= BENCH_BIGFREE;
+	return take_bigfree(o, c, arg);
+}
+
+static void set_defaults(struct bench_options *o)
+{
+	cpu_set_t set;
+	unsigned int cpus = 1;
+
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		cpus = (unsigned int)CPU_COUNT(&set);
+	if (cpus > TASKS_MAX)
+		cpus = TASKS_MAX;
+	*o = (struct bench_options){
+		.rounds = ROUNDS,
+		.sizes = { .nr = 1, .v = { BENCH_SIZE } },
+		.workers = { .nr = 4, .v = { 1, 2, 4, 8 } },
+		.pages = { .nr = 3,
+			   .v = { BENCH_4K, BENCH_THP, BENCH_HUGETLB } },
+		.threads = { .nr = cpus > 1 ? 2 : 1, .v = { 1, cpus } },
+		.processes = { .nr = cpus > 1 ? 2 : 1, .v = { 1, cpus } },
+		.seconds = BENCH_SECONDS,
+		.samples = SAMPLES,
+	};
+}
+
+/* The one word that is no option. */
+static int take_name(int argc, char **argv, const char **name)
+{
+	if (optind == argc)
+		return usage_error(
+			"bench: no name given (see quire bench list)");
+	if (optind + 1 < argc)
+		return usage_error("bench: '%s' is one word too many",
+				   argv[optind + 1]);
+	*name = argv[optind];
+	return -1;
+}
+
+int bench_options_read(struct bench_options *o, int argc, char **argv,
+		       const char **name, unsigned int *used)
+{
+	static const struct option options[] = {
+		{ "rounds", required_argument, NULL, 'n' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "wait", required_argument, NULL, 'w' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "size", required_argument, NULL, OPTION_SIZE },
+		{ "scale", required_argument, NULL, OPTION_SCALE },
+		{ "workers", required_argument, NULL, OPTION_WORKERS },
+		{ "pages", required_argument, NULL, OPTION_PAGES },
+		{ "cases", required_argument, NULL, OPTION_CASES },
+		{ "busy", required_argument, NULL, OPTION_BUSY },
+		{ "threads", required_argument, NULL, OPTION_THREADS },
+		{ "processes", required_argument, NULL, OPTION_PROCESSES },
+		{ "seconds", required_argument, NULL, OPTION_SECONDS },
+		{ "samples", required_argument, NULL, OPTION_SAMPLES },
+		{ NULL, 0, NULL, 0 }
+	};
+	int c, rc;
+
+	set_defaults(o);
+	*used = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":n:o:qh", options, NULL)) != -1) {
+		if (c == 'h')
+			return print_help(), CLI_OK;
+		if (c == '?' || c == ':')
+			return usage_option(argv, c);
+		rc = take(o, c, optarg, used);
+		if (rc)
+			return rc;
+	}
+	if (o->json && !RESULT_AVAILABLE)
+		return usage_error(
+			"bench: JSON needs jansson, and this quire was built without it");
+	return take_name(argc, argv, name);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * quire bench page_fault1: pages faulted in and given back, a second.
+ *
+ * The bodies and their samples are in bench_touch.c.  In every round each body
+ * runs once with each number of threads and of processes, in changing order.
+ */
+#include "bench.h"
+#include "bench_child.h"
+#include "bench_memory.h"
+#include "cli.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BODY_BYTES = 128 << 20, WARM_UP = 6 };
+
+static const struct body {
+	const char *name;
+	bool preload;
+} bodies[] = {
+	{ "kernel", false },
+	{ "kernel-thp", false },
+	{ "span", true },
+	{ "span-zeroed", true },
+};
+enum { NR_BODIES = sizeof(bodies) / sizeof(*bodies) };
+
+static size_t nr_variants(const struct bench_options *o)
+{
+	return o->threads.nr + o->processes.nr;
+}
+
+/* "t1", "t2", "p1" … */
+static struct spelled variant_of(const struct bench_options *o, size_t i)
+{
+	bool threads = i < o->threads.nr;
+	struct spelled out;
+
+	snprintf(out.s, sizeof(out.s), "%c%" PRIu64, threads ? 't' : 'p',
+		 threads ? o->threads.v[i] : o->processes.v[i - o->threads.nr]);
+	return out;
+}
+
+static int run_one(struct bench *b, const struct body *body,
+		   const char *variant)
+{
+	struct series_key key = { "page_fault1", body->name, variant, NULL };
+	char kind[2] = { *variant, '\0' };
+	char *seconds = xasprintf("%.9g", b->options->seconds);
+	char *samples = xasprintf("%u", b->options->samples);
+	const char *words[] = { ".touch", body->name, kind, variant + 1,
+				seconds,  samples,    NULL };
+	int rc;
+
+	bench_progress(b, body->name, variant);
+	rc = bench_child(b, words, &key, body->preload);
+	bench_progress_clear(b);
+	free(seconds);
+	free(samples);
+	return rc;
+}
+
+static bool has_thp(const struct bench *b)
+{
+	return !strcmp(b->machine.thp, "always") ||
+	       !strcmp(b->machine.thp, "madvise");
+}
+
+static int run_round(struct bench *b, uint64_t *seed)
+{
+	size_t nr = NR_BODIES * nr_variants(b->options), i, k, t;
+	size_t *order = xcalloc(nr, sizeof(*order));
+	int rc = 0;
+
+	for (i = 0; i < nr; i++)
+		order[i] = i;
+	for (i = nr; i > 1; i--) {
+		k = statistics_random(seed, (uint32_t)i);
+		t = order[i - 1];
+		order[i - 1] = order[k];
+		order[k] = t;
+	}
+	for (i = 0; i < nr && !rc; i++) {
+		const struct body *body = &bodies[order[i] % NR_BODIES];
+
+		if (strcmp(body->name, "kernel-thp") || has_thp(b))
+			rc = run_one(
+				b, body,
+				variant_of(b->options, order[i] / NR_BODIES).s);
+	}
+	free(order);
+	return rc;
+}
+
+static uint64_t most(const struct bench_list *l)
+{
+	uint64_t max = 0;
+	size_t i;
+
+	for (i = 0; i < l->nr; i++)
+		max = l->v[i] > max ? l->v[i] : max;
+	return max;
+}
+
+static int check_room(const struct bench *b)
+{
+	uint64_t t = most(&b->options->threads);
+	uint64_t p = most(&b->options->processes), room = memory_available();
+	uint64_t need = (t > p ? t : p) * BODY_BYTES + MEMORY_SPARE;
+
+	if (need <= room)
+		return 0;
+	return usage_error("bench page_fault1: needs %s, and %s are available",
+			   spell_bytes((double)need).s,
+			   spell_bytes((double)room).s);
+}
+
+int bench_page_fault1(struct bench *b)
+{
+	const struct bench_options *o = b->options;
+	uint64_t seed = 20180301;
+	unsigned int i;
+	int rc = check_room(b);
+
+	if (!rc && !has_thp(b))
+		bench_note(b, "kernel-thp",
+			   xstrdup("transparent huge pages are switched off"));
+	b->done = 0;
+	b->planned = (unsigned int)(NR_BODIES * nr_variants(o)) * o->rounds;
+	if (!rc && !o->quiet)
+		say("bench page_fault1: %u runs of %.1f s", b->planned,
+		    o->seconds * (WARM_UP + o->samples));
+	for (i = 0; i < o->rounds && !rc; i++) {
+		rc = run_round(b, &seed);
+		bench_note_load(b, "page_fault1");
+	}
+	return rc;
+}
+
+/* ---- the table ---- */
+
+static const struct series *get(const struct bench *b, const char *name,
+				const char *variant)
+{
+	struct series_key key = { "page_fault1", name, variant, "pages" };
+
+	return series_find(&b->series, &key);
+}
+
+static void put_row(const struct bench *b, const char *name,
+		    const char *variant, FILE *f)
+{
+	const struct series *s = get(b, name, variant);
+	double tasks = strtod(variant + 1, NULL);
+	struct comparison c;
+	char text[64];
+
+	if (!s)
+		return;
+	snprintf(text, sizeof(text), "%s:%s", name, variant);
+	cell_left(f, text, 17);
+	cell_right(f, spell_count(series_median(s)).s, 14);
+	snprintf(text, sizeof(text), "%.1f", 1e9 * tasks / series_median(s));
+	cell_right(f, text, 10);
+	series_compare(s, get(b, "kernel", variant), &c);
+	if (strcmp(name, "kernel")) {
+		cell_ratio(f, &c);
+		cell_verdict(f, &c, "higher");
+	}
+	fputc('\n', f);
+}
+
+static void put_limit(const struct bench *b, const char *variant, FILE *f)
+{
+	struct comparison c;
+
+	series_compare(get(b, "span-zeroed", variant),
+		       get(b, "kernel-thp", variant), &c);
+	if (isnan(c.against.ratio))
+		return;
+	fprintf(f, "span-zeroed:%s is %.2f times kernel-thp:%s", variant,
+		c.against.ratio, variant);
+	if (isfinite(c.against.low))
+		fprintf(f, " (%.2f–%.2f)", c.against.low, c.against.high);
+	fputc('\n', f);
+}
+
+void bench_page_fault1_print(const struct bench *b, FILE *f)
+{
+	size_t i, k;
+
+	cell_left(f, "", 17);
+	cell_right(f, "pages/s", 14);
+	cell_right(f, "ns/page", 10);
+	cell_right(f, "ratio", 7);
+	cell_right(f, "95 %", 14);
+	fputs("  verdict\n", f);
+	for (i = 0; i < nr_variants(b->options); i++)
+		for (k = 0; k < NR_BODIES; k++)
+			put_row(b, bodies[k].name, variant_of(b->options, i).s,
+				f);
+	for (i = 0; i < nr_variants(b->options); i++)
+		put_limit(b, variant_of(b->options, i).s, f);
+	fputs("ratio: against kernel; ns/page: of one task; span does not clear: a reference only\n",
+	      f);
+}
