@@ -602,6 +602,76 @@ static void a_child_drops_what_it_inherits(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* [S5] What is big is left to the helper thread; what is small is not. */
+static void big_spans_are_left_to_the_keeper(void **state)
+{
+	struct store_options options = quiet_options();
+	char *big, *small;
+
+	(void)state;
+	if (CONFIG_UP)
+		skip();
+	options.thread_bytes = MIB;
+	reopen(options);
+	big = alloc(200 * MIB);
+	small = alloc(32 * MIB);
+	memset(big, 1, 200 * MIB);
+	give(big);
+	assert_true(load_relaxed(&store.keeper_runs));
+	lock_take(&store.leave_lock); /* so that it does not get far */
+	assert_true(store_trim(&store) == 200 * MIB);
+	assert_true(is_mapped(big));
+	assert_true(COUNT(&store, bytes_kept) == 0);
+	assert_true(COUNT(&store, bytes_trimmed) == 0);
+	lock_release(&store.leave_lock);
+	for (int i = 0; i < 5000 && COUNT(&store, bytes_trimmed) == 0; i++)
+		usleep(1000);
+	assert_false(is_mapped(big));
+	assert_true(COUNT(&store, bytes_trimmed) == 200 * MIB);
+	give(small);
+	store_trim(&store);
+	assert_false(is_mapped(small));
+	/* and what is waiting when the thread is joined goes at once */
+	big = alloc(100 * MIB);
+	give(big);
+	store_trim(&store);
+	keeper_bar(&store);
+	assert_false(is_mapped(big));
+	keeper_unbar(&store);
+	check_all(&store, 0);
+}
+
+static void a_child_finds_what_was_on_its_way(void **state)
+{
+	struct store_options options = quiet_options();
+	char *big;
+	int status;
+	pid_t child;
+
+	(void)state;
+	if (CONFIG_UP || UNDER_TSAN)
+		skip();
+	options.thread_bytes = MIB;
+	reopen(options);
+	big = alloc(300 * MIB);
+	give(big);
+	store_trim(&store);
+	store_fork_prepare(&store);
+	child = fork();
+	if (!child) {
+		store_fork_child(&store);
+		store_free(&store, store_alloc(&store, MIB, PAGE_SIZE, false));
+		_exit(is_mapped(big) || COUNT(&store, bytes_leaving) != 0);
+	}
+	store_fork_parent(&store);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	keeper_bar(&store);
+	assert_false(is_mapped(big));
+	keeper_unbar(&store);
+	check_all(&store, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -630,6 +700,8 @@ int main(void)
 		TEST(a_refused_thread),
 		TEST(a_barred_thread),
 		TEST(a_child_drops_what_it_inherits),
+		TEST(big_spans_are_left_to_the_keeper),
+		TEST(a_child_finds_what_was_on_its_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
