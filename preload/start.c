@@ -68,8 +68,10 @@ void preload_fork_prepare(void)
 {
 	if (lock_holds_any())
 		interrupting_forks++;
-	else if (store_is_open())
+	else if (store_is_open()) {
+		store_before_fork(&store);
 		store_fork_prepare(&store);
+	}
 }
 
 void preload_fork_parent(void)

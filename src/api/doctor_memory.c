@@ -251,8 +251,8 @@ static void look_address_limit(struct finding *f, enum os_rlimit which)
 	}
 	found(f, "%s", size_text(limit, text));
 	follows(f, FALLBACK,
-		"kept memory counts against it: when a mapping is refused, all "
-		"of it is given back and the mapping tried again");
+		"what is kept counts against it and others would find it "
+		"missing: nothing is kept, unless keep= says how much");
 }
 
 static void look_rlimit_as(struct finding *f)

@@ -74,6 +74,18 @@ uint64_t self_peak_rss(void)
 	return (uint64_t)use.ru_maxrss << 10;
 }
 
+static bool is_limited(int resource)
+{
+	struct rlimit limit;
+
+	return !getrlimit(resource, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool self_address_space_is_limited(void)
+{
+	return is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
+}
+
 bool self_may_write(size_t len)
 {
 	struct rlimit limit;

@@ -33,6 +33,9 @@ uint64_t self_image(void);
 /* Largest resident size in bytes, for when /proc cannot be read. */
 uint64_t self_peak_rss(void);
 
+/* ulimit -v or -d in force? */
+bool self_address_space_is_limited(void);
+
 /* Whether a file of @len bytes may be written without SIGXFSZ. */
 bool self_may_write(size_t len);
 

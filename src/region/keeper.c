@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/step.h"
 #include "os/os.h"
+#include "region/bound.h"
 #include "region/leave.h"
 
 #define RETRY_THREAD_MS 1000
@@ -13,31 +14,6 @@
 void keeper_open(struct store *store)
 {
 	lock_init(&store->keeper_lock, RANK_KEEPER);
-	store->cap_pages = store->options.keep_bytes >> PAGE_SHIFT;
-}
-
-/*
- * The tightest limit: kept memory may be a quarter of it unless the user gave a
- * cap, and goes back when less than the reserve is left.
- */
-static void look_at_limit(struct store *store)
-{
-	struct os_limit tightest;
-
-	store_count(store, QUIRE_COUNTER_limit_looks, 1);
-	if (os_limit_tightest(&tightest)) {
-		store_count(store, QUIRE_COUNTER_limit_unknown, 1);
-		return;
-	}
-	if (!store->options.keep_bytes)
-		store_relaxed(&store->cap_pages,
-			      (size_t)(tightest.smallest / 4) >> PAGE_SHIFT);
-	uint64_t reserve =
-		tightest.limit / 100 * store->options.reserve_percent;
-	if (tightest.used + reserve > tightest.limit) {
-		store_count(store, QUIRE_COUNTER_limit_near, 1);
-		leave_all(store, QUIRE_COUNTER_bytes_pressed);
-	}
 }
 
 /* One round; returns how long the next may wait, UINT64_MAX: nothing kept. */
@@ -50,8 +26,9 @@ static uint64_t look(struct store *store, uint64_t now_ms)
 		return UINT64_MAX;
 	/* Barred for good: perhaps a sandbox, where opening a file kills. */
 	if (kept >= LIMIT_WORTH_PAGES && !load_relaxed(&store->keeper_barred))
-		look_at_limit(store);
-	return wait_ms < LOOK_EVERY_MS ? wait_ms : LOOK_EVERY_MS;
+		bound_apply(store);
+	uint64_t pace_ms = load_relaxed(&store->look_ms);
+	return wait_ms < pace_ms ? wait_ms : pace_ms;
 }
 
 /* The helper thread */
@@ -139,7 +116,8 @@ static void look_if_due(struct store *store, uint64_t now_ms)
 
 	if (now_ms < due || load_relaxed(&store->keeper_runs))
 		return;
-	if (cas_acquire(&store->next_look_ms, due, now_ms + LOOK_EVERY_MS))
+	if (cas_acquire(&store->next_look_ms, due,
+			now_ms + load_relaxed(&store->look_ms)))
 		look(store, now_ms);
 }
 
@@ -162,10 +140,11 @@ static bool keeps_more(struct store *store, const struct shard *shard,
 void keeper_after_keep(struct store *store, struct shard *shard,
 		       size_t nr_pages, uint64_t now_ms)
 {
-	size_t thread_pages = store->options.thread_bytes >> PAGE_SHIFT;
-	size_t cap = load_relaxed(&store->cap_pages);
+	size_t thread_pages, cap;
 
-	look_if_due(store, now_ms);
+	look_if_due(store, now_ms); /* may set both bounds */
+	thread_pages = load_relaxed(&store->helper_pages);
+	cap = load_relaxed(&store->cap_pages);
 	if (cap && keeps_more(store, shard, nr_pages, cap))
 		leave_down_to(store, cap, QUIRE_COUNTER_bytes_capped);
 	/* However little it is: nobody else looks while the thread runs. */

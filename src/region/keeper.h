@@ -2,22 +2,20 @@
 /*
  * Who gives kept memory back, and when.
  *
- * While little is kept, the program's own later calls do it: at most every
- * 100 ms one of them looks.  From options.thread_bytes on, one helper thread
- * does, so that memory also goes back when the program never calls again.  The
- * thread sleeps without a time limit while nothing is kept.
+ * While little is kept, the program's own later calls do it: every 100 ms at
+ * most one of them looks, more often only when a memory limit is so near that
+ * it could be reached before the next look.  From options.thread_bytes on (or a
+ * sixteenth of the smallest memory limit), one helper thread does, so that
+ * memory also goes back when the program never calls again.  The thread sleeps
+ * without a time limit while nothing is kept.
  *
- * While it runs it also gives back what other threads leave to it [S5], first of
- * all and in the order in which they did.
+ * While it runs it also gives back what other threads leave to it [S5], first
+ * of all and in the order in which they did.
  */
 #ifndef REGION_KEEPER_H
 #define REGION_KEEPER_H
 
 #include "region/store.h"
-
-#define LOOK_EVERY_MS 100
-/* Kept memory below this is not worth reading the limits for. */
-#define LIMIT_WORTH_PAGES ((size_t)4 << (20 - 12))
 
 void keeper_open(struct store *store);
 

@@ -5,13 +5,12 @@
  */
 #include "region/leave.h"
 
+#include "region/bound.h"
+
 #include "base/assert.h"
 #include "base/step.h"
 #include "os/os.h"
 #include "region/keeper.h"
-
-/* [S1] what a small program may keep beyond its peak */
-#define ROOM_SLACK_PAGES ((size_t)4 << (20 - 12))
 
 /*
  * Pages first, in slices and without blocking other threads' faults for long
@@ -68,8 +67,7 @@ static bool discard_before(struct store *store, struct span *span)
 {
 	size_t page = span->page, left = span->nr_pages;
 
-	if (left <= SLICE_PAGES || span->holes ||
-	    span->flags & SPAN_ABANDONED)
+	if (left <= SLICE_PAGES || span->holes || span->flags & SPAN_ABANDONED)
 		return false;
 	lock_take(&store->queue_lock);
 	list_add_tail(&store->half_way, &span->by_age);
@@ -123,6 +121,7 @@ void leave(struct store *store, struct span *span, enum quire_counter reason)
 	lock_release(&store->leave_lock);
 	store_count(store, QUIRE_COUNTER_bytes_unmapped, bytes);
 	store_count(store, reason, bytes);
+	bound_return_huge(store, span->nr_pages);
 	if (span->holes)
 		span_pool_put_holes(&store->common.pool, span->holes);
 	span_pool_put(&store->common.pool, span);
@@ -185,8 +184,8 @@ void leave_queued(struct store *store)
 void leave_half_way_in_child(struct store *store)
 {
 	while (!list_empty(&store->half_way)) {
-		struct span *span = container_of(store->half_way.next,
-						 struct span, by_age);
+		struct span *span =
+			container_of(store->half_way.next, struct span, by_age);
 
 		list_remove(&span->by_age);
 		span->reason = QUIRE_COUNTER_bytes_direct;
@@ -299,8 +298,14 @@ void note_peak(struct store *store)
 {
 	size_t live = store_live_pages(store);
 
-	if (live > load_relaxed(&store->peak_live_pages))
-		store_relaxed(&store->peak_live_pages, live);
+	size_t peak = load_relaxed(&store->peak_live_pages);
+
+	if (live <= peak)
+		return;
+	store_relaxed(&store->peak_live_pages, live);
+	/* [B2] as much more would have been resident without us; 0: no mark */
+	if (load_relaxed(&store->peak_resident_pages))
+		add_relaxed(&store->peak_resident_pages, live - peak);
 }
 
 void leave_room_for(struct store *store, size_t nr_pages)
@@ -316,4 +321,14 @@ void leave_room_for(struct store *store, size_t nr_pages)
 
 	down_to(store, bound - live, QUIRE_COUNTER_bytes_replaced,
 		late ? leave : leave_behind);
+}
+
+/*
+ * What a process keeps is copied by every fork, page table by page table, and
+ * costs the parent a fault at each first write: more than buying it again.
+ */
+void store_before_fork(struct store *store)
+{
+	if (store_kept_pages(store) > FORK_PAGES)
+		down_to(store, FORK_PAGES, QUIRE_COUNTER_bytes_trimmed, leave);
 }

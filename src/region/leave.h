@@ -5,6 +5,13 @@
 
 #include "region/store.h"
 
+/* [S1] what a small program may keep beyond its peak. */
+#define ROOM_SLACK_PAGES ((size_t)4 << (20 - 12))
+/* Kept memory below this is not worth reading the limits for. */
+#define LIMIT_WORTH_PAGES ((size_t)4 << (20 - 12))
+/* Kept memory that a fork may copy. */
+#define FORK_PAGES ((size_t)4 << (20 - 12))
+
 /* Large spans are discarded in slices, so that nobody waits long for a lock. */
 #define SLICE_PAGES ((size_t)64 << (20 - 12))
 

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/step.h"
 #include "os/os.h"
+#include "region/bound.h"
 #include "region/leave.h"
 
 /* New bounds, LIVE, where whoever looks under the lock sees all of it. */
@@ -54,6 +55,7 @@ static int move_span(struct store *store, struct span *span, size_t nr_pages,
 		     size_t align_pages)
 {
 	size_t bytes = nr_pages << PAGE_SHIFT;
+	size_t grows = nr_pages - span->nr_pages;
 	bool huge = bytes >= HUGE_SIZE && store->options.thp != THP_NEVER;
 	size_t align = max_size(align_pages << PAGE_SHIFT,
 				huge ? HUGE_SIZE : PAGE_SIZE);
@@ -70,6 +72,8 @@ static int move_span(struct store *store, struct span *span, size_t nr_pages,
 		os->unmap(to, bytes);
 		return error;
 	}
+	if (huge && store->options.thp == THP_AUTO)
+		huge = bound_take_huge(store, grows); /* [B3] */
 	if (huge && os->advise(to, bytes, OS_HUGE))
 		store_count(store, QUIRE_COUNTER_advise_failed, 1);
 	return 0;

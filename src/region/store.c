@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/step.h"
 #include "os/os.h"
+#include "region/bound.h"
 #include "region/keeper.h"
 #include "region/leave.h"
 #include "region/move.h"
@@ -16,7 +17,7 @@ void store_options_default(struct store_options *options)
 {
 	*options = (struct store_options){
 		.decay_ms = 10000,
-		.thread_bytes = (size_t)64 << 20,
+		.thread_bytes = THREAD_BYTES_DEFAULT,
 		.zero_max_bytes = (size_t)32 << 20,
 		.reserve_percent = 10,
 		.thp = THP_AUTO,
@@ -50,6 +51,7 @@ int store_open(struct store *store, const struct store_options *options)
 	list_init(&store->behind);
 	list_init(&store->half_way);
 	keeper_open(store);
+	bound_open(store);
 	return 0;
 }
 
@@ -148,12 +150,14 @@ static struct span *take_kept(struct store *store, struct shard *shard,
 
 /* Fresh memory */
 
-static bool wants_huge(const struct store *store, size_t bytes, bool zero)
+static bool wants_huge(struct store *store, size_t bytes, bool zero)
 {
 	if (store->options.thp == THP_NEVER || bytes < HUGE_SIZE)
 		return false;
+	if (store->options.thp == THP_ALWAYS)
+		return true;
 	/* Who asks for zeros may leave most of them alone. */
-	return !zero || store->options.thp == THP_ALWAYS;
+	return !zero && bound_take_huge(store, bytes >> PAGE_SHIFT);
 }
 
 /*

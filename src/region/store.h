@@ -38,11 +38,14 @@
 #include "region/shard.h"
 
 #define MAX_SHARDS 16
+/* How often limits are looked at, at the most in quiet times. */
+#define LOOK_EVERY_MS 100
 
 enum thp_policy {
-	THP_AUTO,   /* huge pages where whole 2 MiB units allow; not for fresh
-		       zeros (calloc), of which a program may use little */
-	THP_ALWAYS, /* for those as well */
+	THP_AUTO,   /* huge pages where whole 2 MiB units allow, for the first
+		       64 MiB [B3]; not for fresh zeros (calloc), of which a
+		       program may use little */
+	THP_ALWAYS, /* for those as well, and without a bound */
 	THP_NEVER,  /* whatever the system does by itself */
 };
 
@@ -57,6 +60,8 @@ struct store_options {
 	enum thp_policy thp;
 };
 
+#define THREAD_BYTES_DEFAULT ((size_t)64 << 20)
+
 void store_options_default(struct store_options *options);
 
 struct store {
@@ -69,7 +74,12 @@ struct store {
 	uint64_t count[QUIRE_NR_COUNTERS];
 	size_t peak_live_pages;
 	uint64_t next_look_ms;
+	/* the same; see bound.c */
 	size_t cap_pages;
+	size_t helper_pages;
+	size_t peak_resident_pages;
+	size_t huge_pages, huge_budget;
+	uint64_t look_ms;
 	uint32_t inherited; /* forked child: kept memory is shared, drop it */
 
 	struct lock leave_lock;
@@ -141,6 +151,10 @@ size_t store_trim(struct store *store);
 void store_snapshot(struct store *store, uint64_t counter[QUIRE_NR_COUNTERS]);
 /* Walks everything; panics where an invariant is broken.  Slow. */
 void store_check(struct store *store);
+
+/* Before a fork, so that it does not copy what is kept: all but 4 MiB of it
+ * goes back.  Takes locks, so before prepare. */
+void store_before_fork(struct store *store);
 
 /* Around fork: prepare in the parent, then one of the others. */
 void store_fork_prepare(struct store *store);

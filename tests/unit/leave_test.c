@@ -297,8 +297,9 @@ static void the_default_cap_is_a_quarter(void **state)
 	(void)state;
 	options.keep_bytes = 0;
 	reopen(options);
-	v2_group("83886080\n", "1000\n", "active_file 0\n");
 	apart(block, 5 * MIB, 0, 8);
+	v2_group("83886080\n", "1000\n", "active_file 0\n");
+	sim_advance_ms(LOOK_EVERY_MS);
 	for (int i = 0; i < 8; i++)
 		give(block[i]);
 	assert_true(COUNT(&store, bytes_kept) == 20 * MIB);
