@@ -201,6 +201,8 @@ int bench_child(struct bench *b, const char *const *words,
 	do {
 		if (wait_s)
 			load_wait(&b->load, wait_s);
+		if (child_stopped())
+			return CLI_SIGNAL + child_stopped();
 		rc = run_once(b, words, preload, &a);
 	} while (!rc && disturbed(&a) && bench_now_ns() < until);
 	if (!rc)
