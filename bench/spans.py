@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""spans.py BUILD [--quick]: the figures of docs/spans.md, on this machine.
+"""spans.py BUILD [--short|--quick]: the figures of docs/spans.md, on this machine.
 
 All rows of one figure run alternated, in one go.  Figures of bench/blocks are
 medians over processes with the smallest and largest; figures of whole programs
 come from `quire measure`, with its intervals.  A busy machine is a failed
-measurement: the load is printed first.
+measurement: the load is printed first.  --short takes six minutes instead of
+twenty, with fewer rounds; --quick only shows that it works.
 """
 import json
 import os
@@ -81,14 +82,14 @@ def medians(result, metric):
             if row["metric"] == metric and row["samples"]}
 
 
-def numpy_table(build, sizes, lives, rounds):
+def numpy_table(build, sizes, lives, rounds, total):
     print("\n### numpy: as-is / row, wall time (larger is better); "
           "peak: quire / as-is")
     names = None
     for size in sizes:
         for live in lives:
             result = measure(build, [PYTHON, f"{HERE}/../examples/numpy_loop.py",
-                                     size, str(live), "1500M"], rounds)
+                                     size, str(live), total], rounds)
             wall, peak = medians(result, "wall"), medians(result, "peak_rss")
             if names is None:
                 names = [name for name in wall if name != "as-is"]
@@ -104,8 +105,9 @@ def main(args):
     if not args or args[0].startswith("-"):
         sys.exit(__doc__.splitlines()[0])
     build, quick = os.path.abspath(args[0]), "--quick" in args
+    short = "--short" in args
     envs, blocks = rows(build), f"{build}/bench/blocks"
-    times = 3 if quick else 11
+    times = 3 if quick else 5 if short else 11
     print(f"load {os.getloadavg()[0]:.2f}, {os.cpu_count()} CPUs, "
           f"Linux {os.uname().release}")
     blocks_table("malloc(64) + free", "ns", [blocks, "pair", "64"], envs, times)
@@ -120,12 +122,14 @@ def main(args):
     for mib in (2, 8):
         blocks_table(f"two threads, 4 blocks of {mib} MiB each alive", "ns",
                      [blocks, "threads", "2", str(mib << 20)], envs, times)
-    start_table(envs, 30 if quick else 300)
+    start_table(envs, 30 if quick else 100 if short else 300)
+    sizes = ["200K", "500K", "2M", "8M", "32M", "128M"]
     if quick:
-        numpy_table(build, ["2M"], [2], 5)
+        numpy_table(build, ["2M"], [2], 5, "1500M")
+    elif short:
+        numpy_table(build, sizes, [1, 2, 8], 5, "500M")
     else:
-        numpy_table(build, ["200K", "500K", "2M", "8M", "32M", "128M"],
-                    [1, 2, 8], 7)
+        numpy_table(build, sizes, [1, 2, 8], 7, "1500M")
 
 
 main(sys.argv[1:])
