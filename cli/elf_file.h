@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 struct elf_facts {
-	bool native;	       /* word size, byte order and machine are ours */
-	bool dynamic;	       /* it names a program interpreter */
-	bool go;	       /* it bears the note of the Go linker */
-	bool defines_malloc;   /* its dynamic symbols define malloc */
-	bool needs_asan;       /* it is linked with AddressSanitizer's library */
+	bool native;	     /* word size, byte order and machine are ours */
+	bool dynamic;	     /* it names a program interpreter */
+	bool go;	     /* it bears the note of the Go linker */
+	bool defines_malloc; /* its dynamic symbols define malloc */
+	bool needs_asan;     /* it is linked with AddressSanitizer's library */
 	char interpreter[256]; /* "" if none */
 };
 

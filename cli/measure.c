@@ -334,8 +334,9 @@ static int judge(const struct measure *m)
 		if (answer != FAILIF_YES && answer != FAILIF_BROKEN)
 			continue;
 		say("--fail-if '%s' holds%s", m->failif[i].text,
-		    answer == FAILIF_YES ? "" :
-					   ": the command ends otherwise than as it is");
+		    answer == FAILIF_YES
+			    ? ""
+			    : ": the command ends otherwise than as it is");
 		rc = CLI_FAIL_IF;
 	}
 	return rc;

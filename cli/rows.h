@@ -110,7 +110,8 @@ void rows_compare(struct rows *rows);
 /* row_failed - did it end otherwise than as-is? Its times mean nothing then. */
 bool row_failed(const struct rows *rows, enum row_id id);
 
-/* row_broke - does it end badly where as-is, which always ends alike, does not? */
+/* row_broke - does it end badly where as-is, which always ends alike, does not?
+ */
 bool row_broke(const struct rows *rows, enum row_id id);
 
 #endif /* QUIRE_CLI_ROWS_H */

@@ -26,9 +26,9 @@ r.check("decay=0: at once", found["freed"] < 20, str(found))
 # Less than is worth a thread: given back by later calls.
 found = words(["small", "300", "200", "1200"], "decay=1s")
 r.check("60 MiB: given back by later calls", found["later"] < 20, str(found))
-# A forked child does not hold on to what its parent kept.
+# What is kept is not copied by a fork.
 found = words(["inherit", "50"], "decay=100s")
-r.check("50 MiB kept, then fork: the parent's, not the child's",
-        found["parent"] > 50 and found["child"] < 20 and found["again"] < 20,
-        str(found))
+r.check("50 MiB kept, then fork: given back before",
+        found["freed"] > 50 and max(found["parent"], found["child"],
+                                    found["again"]) < 20, str(found))
 r.finish()

@@ -68,7 +68,7 @@ static void script(void)
 	store_check(&store);
 	try_resize(3, 20 * MIB); /* moved */
 	try_resize(1, 2 * MIB);
-	try_resize(3, MIB); /* cut */
+	try_resize(3, MIB);	/* cut */
 	try_resize(3, 9 * MIB); /* in place */
 	store_check(&store);
 	if (block[2]) {
@@ -162,8 +162,8 @@ static void each(enum faulty_kind kind, struct store_options options)
 static void every_kind(struct store_options options)
 {
 	static const enum faulty_kind kinds[] = {
-		FAULTY_ALL,   FAULTY_MAP,  FAULTY_RESERVE,   FAULTY_UNMAP,
-		FAULTY_MOVE,  FAULTY_READ_FILE,
+		FAULTY_ALL,   FAULTY_MAP,  FAULTY_RESERVE,
+		FAULTY_UNMAP, FAULTY_MOVE, FAULTY_READ_FILE,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -310,9 +310,12 @@ static void no_record_of_a_hole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(as_usual),		 TEST(nothing_kept),
-		TEST(a_cap_and_shards),	 TEST(as_in_a_container),
-		TEST(without_a_thread),	 TEST(no_descriptor),
+		TEST(as_usual),
+		TEST(nothing_kept),
+		TEST(a_cap_and_shards),
+		TEST(as_in_a_container),
+		TEST(without_a_thread),
+		TEST(no_descriptor),
 		TEST(no_record_of_a_hole),
 	};
 

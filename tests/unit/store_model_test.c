@@ -103,8 +103,7 @@ static bool owns(const struct block *block, const char *address)
 {
 	size_t offset = (size_t)(address - block->at);
 
-	return address >= block->at &&
-	       offset < pages_of(block) << PAGE_SHIFT &&
+	return address >= block->at && offset < pages_of(block) << PAGE_SHIFT &&
 	       kind_of(block, offset >> PAGE_SHIFT) != PAGE_GONE;
 }
 
@@ -189,8 +188,9 @@ static void step_alloc(void)
 	somewhere(do_alloc, &r);
 	ASSERT(r.block);
 	ASSERT((uintptr_t)r.block % r.align == 0);
-	*block = (struct block){
-		.at = r.block, .bytes = r.bytes, .id = next_id++};
+	*block = (struct block){ .at = r.block,
+				 .bytes = r.bytes,
+				 .id = next_id++ };
 	nr_blocks++;
 	live_bytes += r.bytes;
 	expect_no_overlap(block);
@@ -220,7 +220,7 @@ static void unmap_replaced(const struct block *block)
 
 static void free_block(struct block *block)
 {
-	struct request r = {.block = block->at};
+	struct request r = { .block = block->at };
 
 	verify(block);
 	somewhere(do_free, &r);
@@ -261,8 +261,7 @@ static void step_resize(void)
 	fill_from(block, common);
 	verify(block);
 	/* both may have been there at once, and a moved one has an eighth */
-	peak_bytes = max_size(peak_bytes,
-			      live_bytes * 9 / 8 + bytes * 9 / 8);
+	peak_bytes = max_size(peak_bytes, live_bytes * 9 / 8 + bytes * 9 / 8);
 }
 
 static void step_taint(void)
@@ -352,11 +351,10 @@ static void step_verify_all(void)
 }
 
 static void (*const steps[])(void) = {
-	step_alloc,  step_alloc,  step_alloc, step_alloc,
-	step_alloc,  step_alloc,  step_free,  step_free,
-	step_free,   step_free,	  step_free,  step_resize,
-	step_resize, step_resize, step_taint, step_hole,
-	step_misuse, step_clock,  step_clock, step_trim,
+	step_alloc, step_alloc,	 step_alloc,  step_alloc,  step_alloc,
+	step_alloc, step_free,	 step_free,   step_free,   step_free,
+	step_free,  step_resize, step_resize, step_resize, step_taint,
+	step_hole,  step_misuse, step_clock,  step_clock,  step_trim,
 };
 
 /* [S1]; what is live is more than was asked for, by up to a quarter and more */
@@ -372,7 +370,8 @@ static void check_room(void)
 
 static void open_for(uint64_t number)
 {
-	static const enum thp_policy thp[] = {THP_NEVER, THP_AUTO, THP_ALWAYS};
+	static const enum thp_policy thp[] = { THP_NEVER, THP_AUTO,
+					       THP_ALWAYS };
 	struct store_options options = quiet_options();
 
 	options.thp = thp[number % 3];
@@ -443,8 +442,8 @@ int main(void)
 	pthread_t thread;
 	unsigned long only = number_from("QUIRE_TEST_SEED", 0);
 	unsigned long seeds = number_from("QUIRE_TEST_SEEDS", 5);
-	unsigned long nr_steps = number_from("QUIRE_TEST_STEPS",
-					     UNDER_TSAN ? 60 : 500);
+	unsigned long nr_steps =
+		number_from("QUIRE_TEST_STEPS", UNDER_TSAN ? 60 : 500);
 
 	/* what the C library keeps: buffers, and the stack of a thread */
 	anonymous_bytes();

@@ -186,7 +186,7 @@ static void *life(void *arg)
 {
 	uint64_t seed = (uintptr_t)arg;
 	uint64_t steps = 50 + random_below(&seed, 1000);
-	struct head *own[OWN] = {NULL};
+	struct head *own[OWN] = { NULL };
 
 	while (steps-- && !load_relaxed(&stop))
 		one_step(own, &seed);
@@ -217,7 +217,7 @@ static void *lives(void *arg)
  */
 static void be_a_child(uint64_t seed)
 {
-	struct head *own[OWN] = {NULL};
+	struct head *own[OWN] = { NULL };
 
 	store_fork_child(&store);
 	/* its allocator's lock may be held by a thread that is not here */
