@@ -118,9 +118,10 @@ void leave(struct store *store, struct span *span, enum quire_counter reason)
 		unmap_discarded(store, span);
 	else if (!(span->flags & SPAN_ABANDONED))
 		unmap_around_holes(store, span);
-	lock_release(&store->leave_lock);
+	/* Under the lock: a forked child's sums must close as well. */
 	store_count(store, QUIRE_COUNTER_bytes_unmapped, bytes);
 	store_count(store, reason, bytes);
+	lock_release(&store->leave_lock);
 	bound_return_huge(store, span->nr_pages);
 	if (span->holes)
 		span_pool_put_holes(&store->common.pool, span->holes);
