@@ -72,7 +72,8 @@ def start_table(envs, times):
 def measure(build, command, rounds):
     out = subprocess.run([f"{build}/cli/quire", "measure", "-q", "--json",
                           "--no-record", "-n", str(rounds), "--"] + command,
-                         stdout=subprocess.PIPE, check=True, text=True)
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                         check=True, text=True)
     return json.loads(out.stdout)
 
 

@@ -43,7 +43,7 @@ static const struct key keys[] = {
 	  "give everything back when less than this percentage of the tightest "
 	  "memory limit is left (10)" },
 	{ "thp", THP, AT(store.thp), 0, 0,
-	  "huge pages: auto (for 64 MiB of fresh blocks), always, never (auto)" },
+	  "huge pages: auto (for 128 MiB of fresh blocks), always, never (auto)" },
 	{ "thread_min", BYTES, AT(store.thread_bytes), 0, UINT64_MAX,
 	  "start the helper thread when this much is kept (64M)" },
 	{ "shards", NUMBER, AT(store.nr_shards), 1, MAX_SHARDS,

@@ -7,7 +7,7 @@
 #include "os/self.h"
 #include "region/leave.h"
 
-#define HUGE_BUDGET_PAGES ((size_t)64 << (20 - 12))
+#define HUGE_BUDGET_PAGES ((size_t)128 << (20 - 12))
 #define LOOK_MIN_MS	  10
 /* As fast as memory can be filled: 2 MiB a millisecond. */
 #define FILL_SHIFT 21

@@ -43,7 +43,7 @@
 
 enum thp_policy {
 	THP_AUTO,   /* huge pages where whole 2 MiB units allow, for the first
-		       64 MiB [B3]; not for fresh zeros (calloc), of which a
+		       128 MiB [B3]; not for fresh zeros (calloc), of which a
 		       program may use little */
 	THP_ALWAYS, /* for those as well, and without a bound */
 	THP_NEVER,  /* whatever the system does by itself */
