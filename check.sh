@@ -42,7 +42,11 @@ needed=(
 # What the suite `programs` runs: without one of them its test skips.
 programs=(
 	python3-numpy=py:numpy python3-pil=py:PIL imagemagick=cmd:convert
-	xz-utils=cmd:xz sqlite3=cmd:sqlite3
+	xz-utils=cmd:xz bzip2=cmd:bzip2 zstd=cmd:zstd sqlite3=cmd:sqlite3
+	git=cmd:git perl=cmd:perl redis-server=cmd:redis-server
+	redis-tools=cmd:redis-benchmark sysbench=cmd:sysbench
+	postgresql=file:/usr/lib/postgresql/*/bin/initdb
+	nodejs=cmd:node default-jdk-headless=cmd:javac
 )
 [ $scope = all ] && needed+=("${programs[@]}")
 need $install "${needed[@]}"
