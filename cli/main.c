@@ -36,7 +36,7 @@ static void print_help(FILE *out)
 	      out);
 }
 
-int main(int argc, char **argv)
+static int run_verb(int argc, char **argv)
 {
 	int i;
 
@@ -56,4 +56,17 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], verbs[i].name))
 			return verbs[i].run(argc - 1, argv + 1);
 	return usage_error("unknown verb '%s' (see quire --help)", argv[1]);
+}
+
+/* What was printed must have arrived: a full disk is a failure, not a result.
+ */
+int main(int argc, char **argv)
+{
+	int status = run_verb(argc, argv);
+
+	if ((fflush(stdout) || ferror(stdout)) && status == CLI_OK) {
+		say("cannot write standard output");
+		return CLI_OWN;
+	}
+	return status;
 }

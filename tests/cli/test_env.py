@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from cli_test import Case
+from cli_test import QUIRE, Case
 
 
 class Env(Case):
@@ -15,6 +15,16 @@ class Env(Case):
         done = self.quire("env", *options, env=env)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_full_disk_is_a_failure(self):
+        for words in (["env"], ["--help"], ["--version"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([QUIRE, *words], stdout=full,
+                                      stderr=subprocess.PIPE, text=True,
+                                      check=False)
+            self.assertEqual(done.returncode, 125)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
 
     def test_plain(self):
         line, = self.lines()
