@@ -158,12 +158,6 @@ static __attribute__((cold, noreturn)) void die(const char *what)
 	abort();
 }
 
-/* Before the store is open there is no page map to ask. */
-static bool store_is_open(void)
-{
-	return threshold != SIZE_MAX;
-}
-
 /* Ours, or a page-aligned block of the next library, or NULL. */
 static __attribute__((noinline)) void free_page_aligned(void *block)
 {

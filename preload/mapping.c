@@ -122,7 +122,7 @@ static long finish(long result)
 
 static void note(const void *address, size_t len, enum store_note what)
 {
-	if (threshold == SIZE_MAX || !len)
+	if (!store_is_open() || !len)
 		return;
 	store_note(&store, address, len, what);
 }
@@ -181,7 +181,7 @@ static void note_remap(const void *old, size_t old_len, size_t new_len,
 static void note_lock_all(int flags)
 {
 	/* With MCL_FUTURE fresh memory is locked too: no difference to see. */
-	if (threshold != SIZE_MAX && !(flags & MCL_FUTURE))
+	if (store_is_open() && !(flags & MCL_FUTURE))
 		store_note_all(&store);
 }
 
@@ -307,13 +307,13 @@ EXPORT int posix_madvise(void *address, size_t len, int advice)
 
 static void bar_helper(void)
 {
-	if (threshold != SIZE_MAX)
+	if (store_is_open())
 		keeper_bar(&store);
 }
 
 static void unbar_helper(void)
 {
-	if (threshold != SIZE_MAX)
+	if (store_is_open())
 		keeper_unbar(&store);
 }
 

@@ -14,7 +14,9 @@
 
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "region/store.h"
@@ -31,6 +33,12 @@
  */
 extern HIDDEN struct store store;
 extern HIDDEN size_t threshold;
+
+/* Before it is, there is no page map to ask. */
+static inline bool store_is_open(void)
+{
+	return threshold != SIZE_MAX;
+}
 
 /*
  * Find the next library and, once there is an environment to read the settings

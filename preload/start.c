@@ -28,11 +28,6 @@ size_t threshold = SIZE_MAX;
 static struct settings settings;
 static bool store_tried;
 
-static bool store_is_open(void)
-{
-	return threshold != SIZE_MAX;
-}
-
 /*
  * A process ends with its last thread, and the helper thread is one.  So when
  * the first thread ends while others go on (pthread_exit, or cancelled), there
@@ -194,7 +189,7 @@ static void tell_end(void)
 {
 	uint64_t counter[QUIRE_NR_COUNTERS];
 
-	if (threshold == SIZE_MAX || lock_holds_any()) {
+	if (!store_is_open() || lock_holds_any()) {
 		stat_page_end(NULL);
 		return;
 	}

@@ -107,7 +107,7 @@ static void apply_resident(struct store *store)
 	if (resident > kept)
 		peak = max_size(peak, resident - kept);
 	store_relaxed(&store->peak_resident_pages, peak);
-	bound = peak + peak / 16 + ROOM_SLACK_PAGES;
+	bound = bound_over_peak(peak);
 	if (resident > bound)
 		leave_down_to(store, kept - min_size(kept, resident - bound),
 			      QUIRE_COUNTER_bytes_replaced);

@@ -298,7 +298,6 @@ size_t leave_all(struct store *store, enum quire_counter why)
 void note_peak(struct store *store)
 {
 	size_t live = store_live_pages(store);
-
 	size_t peak = load_relaxed(&store->peak_live_pages);
 
 	if (live <= peak)
@@ -313,7 +312,7 @@ void leave_room_for(struct store *store, size_t nr_pages)
 {
 	size_t live = store_live_pages(store) + nr_pages;
 	size_t peak = max_size(load_relaxed(&store->peak_live_pages), live);
-	size_t bound = peak + peak / 16 + ROOM_SLACK_PAGES;
+	size_t bound = bound_over_peak(peak);
 
 	if (store_kept_pages(store) + live <= bound)
 		return;

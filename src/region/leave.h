@@ -43,6 +43,11 @@ size_t leave_all(struct store *store, enum quire_counter why);
 /* [S1] before @nr_pages more are bought: kept memory that would go beyond the
  * bound leaves. */
 void leave_room_for(struct store *store, size_t nr_pages);
+/* [S1] [B2] how far above a peak of @pages keeping may go. */
+static inline size_t bound_over_peak(size_t pages)
+{
+	return pages + pages / 16 + ROOM_SLACK_PAGES;
+}
 /* [S1] after they were bought; not before, because the kernel may refuse. */
 void note_peak(struct store *store);
 
