@@ -20,6 +20,10 @@
 
 enum lock_rank {
 	RANK_NONE,
+	RANK_ZONES,   /* page: which zones there are */
+	RANK_DRAIN,   /* page: who closes CPUs' lists of a zone */
+	RANK_ZONE,    /* page: free lists of one shard of a zone */
+	RANK_DEPOT,   /* page: batches between CPUs */
 	RANK_UNMAP,   /* region: the last step of a release */
 	RANK_REGION,  /* region: what belongs to regions, and who is in it */
 	RANK_POOL,    /* os: helper threads and their jobs */

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fast path: a page from this CPU's list, a page back to it.
+ *
+ * Inline, so that the library call is this and nothing more, and so that with
+ * link-time optimisation there is not even a call.  What each line costs stands
+ * in docs/mechanism-c.md; tests/golden holds the instruction counts.
+ */
+#ifndef PAGE_FAST_H
+#define PAGE_FAST_H
+
+#include "page/zone.h"
+
+#define ROTATE_TO_PAGE(bytes)                                                  \
+	((uint64_t)(bytes) >> 12 | (uint64_t)(bytes) << 52)
+
+static inline void *zone_address(const struct quire_zone *zone, uint32_t page)
+{
+	return zone->base + ((size_t)page << 12);
+}
+
+/*
+ * The number of the page at @address.  Addresses below the zone, above it, and
+ * inside a page all come out at or above zone->end: one comparison.
+ */
+static inline uint64_t zone_page(const struct quire_zone *zone,
+				 const void *address)
+{
+	uint64_t bytes = (uint64_t)((const char *)address - zone->base);
+
+	return ROTATE_TO_PAGE(bytes);
+}
+
+/* A block of @order <= PCP_MAX_ORDER from this CPU's list, or -1. */
+static inline int64_t block_alloc_fast(const struct quire_zone *zone,
+				       unsigned int order,
+				       enum migratetype type)
+{
+	int64_t page = slot_pop(&zone->percpu, zone->fast[order][type]);
+
+	if (likely(page >= 0))
+		zone->state[page] = (uint8_t)(STATE_HEAD | order);
+	return page;
+}
+
+/* False: nothing was done. */
+static inline bool block_free_fast(const struct quire_zone *zone, uint64_t page)
+{
+	unsigned int state, order;
+	uint32_t offset;
+
+	if (unlikely(page >= zone->end))
+		return false;
+	state = zone->state[page];
+	order = state - STATE_HEAD; /* others come out large */
+	if (unlikely(order > PCP_MAX_ORDER))
+		return false;
+	offset = zone->fast[order][zone->block_type[page >> BLOCK_ORDER]];
+	zone->state[page] = (uint8_t)(STATE_CACHED | order);
+	if (likely(slot_push(&zone->percpu, offset, (uint32_t)page)))
+		return true;
+	zone->state[page] = (uint8_t)state;
+	return false;
+}
+
+#endif /* PAGE_FAST_H */
