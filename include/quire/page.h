@@ -20,9 +20,9 @@
  *   Threads	Any thread may call anything at any time; what is allocated by
  *		one may be freed by another.  quire_zone_close must be last.
  *   Signals	Not for signal handlers, except quire_page_alloc and
- *		quire_block_alloc with QUIRE_ATOMIC, and
- *quire_block_free_atomic: these never wait.  A handler may leave by siglongjmp
- *only where `pcp` is rseq and the call was served by a CPU's own list;
+ *		quire_block_alloc with QUIRE_ATOMIC, and quire_block_free_atomic:
+ *		these never wait.  A handler may leave by siglongjmp only where
+ *		`pcp` is rseq and the call was served by a CPU's own list;
  *		otherwise a lock may stay taken.
  *   Fork	A zone over private memory is the child's own copy, and goes on
  *		working there; pages that other threads of the parent were just
@@ -109,10 +109,11 @@ struct quire_hole {
  *   region	a region or a page-aligned part of one; the zone keeps it busy
  *		(quire_region_close and release answer -EBUSY) until it is
  *		closed.  Regions of huge pages (HUGETLB) are never given back.
- *   memory	the caller's, from a page-aligned address on; it must outlive
- *the zone.  It is given back to the kernel by decay and trim only if `decay_ms`
- *is set, and must then be private anonymous memory. neither	numbers only:
- *addresses begin at 1 GiB, nothing is behind them, and nothing touches them.
+ *   memory	the caller's, from a page-aligned address on; it must outlive the
+ *		zone.  It is given back to the kernel by decay and trim only if
+ *		`decay_ms` is set, and must then be private anonymous memory.
+ *   neither	numbers only: addresses begin at 1 GiB, nothing is behind them,
+ *		and nothing touches them.
  */
 struct quire_zone_options {
 	size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One shard of a zone, a part of its pages: free lists of orders 0 to 18 by
- *migratetype (a buddy allocator), under one lock.
+ * migratetype (a buddy allocator), under one lock.
  *
  * [B1] A free block of order n begins at a multiple of 2^n, lies inside
  *	[start, end), is BUDDY | n in its first page's state, and is in the list

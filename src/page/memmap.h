@@ -9,8 +9,8 @@
  *
  * Page number 0 is the zone's start rounded down to the largest block, so that
  * a block's number is aligned as its address is; numbers below `start` and
- *holes are no pages.  The arrays are mapped lazily: parts of a zone that were
- *never used cost none.
+ * holes are no pages.  The arrays are mapped lazily: parts of a zone that were
+ * never used cost none.
  */
 #ifndef PAGE_MEMMAP_H
 #define PAGE_MEMMAP_H

@@ -15,13 +15,14 @@
  * [Z2] No thread waits while it holds a page that is none of these, except
  *	inside the gate; so fork, which closes the gate, finds at most the one
  *	page of each other thread that was between two places on the fast path.
- * [Z3] The fast path (block_alloc_fast, block_free_fast) takes no lock, makes
- *	no call, and writes one state byte and its own CPU's list.
- *	Whatever it cannot serve, it leaves as it was for the slow path: modes
- *	other than rseq, careful zones (poison, clear at free) and orders
- *without a list see list 0, which is never open. [Z4] Nothing is held over
- *reclaim, over a call to the kernel that gives memory back, or over waiting for
- *another CPU's section, but the drain lock (over the last).
+ * [Z3] The fast path (page/fast.h) takes no lock, makes no call, and writes one
+ *	state byte and its own CPU's list.  Whatever it cannot serve, it leaves
+ *	as it was for the slow path: modes other than rseq, careful zones
+ *	(poison, clear at free) and orders without a list see list 0, which is
+ *	never open.
+ * [Z4] Nothing is held over reclaim, over a call to the kernel that gives
+ *	memory back, or over waiting for another CPU's section, but the drain
+ *	lock (over the last).
  *
  * Lock order: RANK_ZONES > RANK_DRAIN > RANK_ZONE (shards) , RANK_DEPOT; shard
  * and depot locks are never held together.
