@@ -55,17 +55,17 @@ struct quire_zone;
 
 #define QUIRE_MAX_ORDER 18 /* 1 GiB */
 
-/* Flags of an allocation. */
-#define QUIRE_MOVABLE                                                          \
-	(1u << 0) /* its owner could give it up or move it:                    \
-		     grouped apart, so that large blocks can                   \
-		     form again */
-#define QUIRE_ZERO                                                             \
-	(1u << 1) /* filled with zeros; pages that are still as                \
-		     the kernel gave them are not cleared */
-#define QUIRE_ATOMIC                                                           \
-	(1u << 2) /* from a signal handler: never waits, may use               \
-		     the reserve */
+/*
+ * Flags of an allocation.
+ *   MOVABLE	its owner could give it up or move it: grouped apart, so that
+ *		large blocks can form again
+ *   ZERO	filled with zeros; what is still as the kernel gave it is not
+ *		cleared
+ *   ATOMIC	from a signal handler: never waits, may use the reserve
+ */
+#define QUIRE_MOVABLE (1u << 0)
+#define QUIRE_ZERO    (1u << 1)
+#define QUIRE_ATOMIC  (1u << 2)
 
 /* How a CPU's own lists are protected. */
 enum quire_pcp {
@@ -83,17 +83,20 @@ enum quire_drain {
 	QUIRE_DRAIN_PREFETCH, /* and their neighbours' state is fetched */
 };
 
-#define QUIRE_ZONE_NO_DEPOT                                                    \
-	(1u << 0) /* batches never go from CPU to CPU past                     \
-		     the free lists */
-#define QUIRE_ZONE_POISON                                                      \
-	(1u << 1) /* free pages are filled with a pattern,                     \
-		     and checked when handed out */
-#define QUIRE_ZONE_INIT_FREE (1u << 2) /* pages are cleared when freed */
-#define QUIRE_ZONE_SHARED    (1u << 3) /* `memory` is shared with children */
-#define QUIRE_ZONE_STRICT                                                      \
-	(1u << 4) /* no fallback from the `pcp` asked for:                     \
-		     open fails with -EOPNOTSUPP instead */
+/*
+ * Flags of a zone.
+ *   NO_DEPOT	batches never go from CPU to CPU past the free lists
+ *   POISON	free pages are filled with a pattern, checked when handed out
+ *   INIT_FREE	pages are cleared when they are freed
+ *   SHARED	`memory` is shared with children
+ *   STRICT	no fallback from the `pcp` asked for: open fails with
+ *		-EOPNOTSUPP instead
+ */
+#define QUIRE_ZONE_NO_DEPOT  (1u << 0)
+#define QUIRE_ZONE_POISON    (1u << 1)
+#define QUIRE_ZONE_INIT_FREE (1u << 2)
+#define QUIRE_ZONE_SHARED    (1u << 3)
+#define QUIRE_ZONE_STRICT    (1u << 4)
 
 /* A part of a zone that is not there, in bytes from the zone's start. */
 struct quire_hole {
