@@ -148,6 +148,11 @@ bool lock_holds_any(void)
 	return held_ranks != 0;
 }
 
+bool lock_holds_from(enum lock_rank rank)
+{
+	return held_ranks >> rank != 0;
+}
+
 void lock_take_many(struct lock *const *locks, size_t nr)
 {
 	if (!nr)

@@ -21,6 +21,7 @@
 enum lock_rank {
 	RANK_NONE,
 	RANK_ZONES,   /* page: which zones there are */
+	RANK_DECAY,   /* page: who gives memory back, and what */
 	RANK_DRAIN,   /* page: who closes CPUs' lists of a zone */
 	RANK_ZONE,    /* page: free lists of one shard of a zone */
 	RANK_DEPOT,   /* page: batches between CPUs */
@@ -54,6 +55,8 @@ void lock_release(struct lock *lock);
 bool lock_held(const struct lock *lock); /* by anyone: for assertions */
 
 bool lock_holds_any(void); /* does this thread hold any lock of ours */
+/* One of @rank or behind it in the order: what keeps @rank from being taken. */
+bool lock_holds_from(enum lock_rank rank);
 
 /* All of @locks, an array of pointers, and back. */
 void lock_take_many(struct lock *const *locks, size_t nr);

@@ -24,8 +24,8 @@
  *	memory back, or over waiting for another CPU's section, but the drain
  *	lock (over the last).
  *
- * Lock order: RANK_ZONES > RANK_DRAIN > RANK_ZONE (shards) , RANK_DEPOT; shard
- * and depot locks are never held together.
+ * Lock order: RANK_ZONES > RANK_DECAY > RANK_DRAIN > RANK_ZONE (shards),
+ * RANK_DEPOT; shard and depot locks are never held together.
  */
 #ifndef PAGE_ZONE_H
 #define PAGE_ZONE_H
@@ -68,6 +68,7 @@ enum zone_count {
 	ZONE_COUNT_DEPOT_PUT,
 	ZONE_COUNT_DISCARDED, /* pages */
 	ZONE_COUNT_CLEARED,   /* pages */
+	ZONE_COUNT_POISON,    /* blocks withheld: written to after free */
 	ZONE_NR_COUNTS,
 };
 
@@ -92,6 +93,8 @@ struct quire_zone {
 	unsigned int flags; /* QUIRE_ZONE_… */
 	enum quire_drain drain_mode;
 	uint64_t decay_ms; /* UINT64_MAX: never */
+	bool may_discard;  /* trim and decay: a region that is not HUGETLB, or
+			      the caller's memory with decay_ms set */
 	size_t managed_pages;
 	size_t watermark_min, watermark_low, watermark_high;
 	struct tune tune; /* what a list begins with */
@@ -106,6 +109,13 @@ struct quire_zone {
 	/* zones lock (registry) */
 	struct list link;
 
+	/* decay lock (decay.c) */
+	struct list decay_link;
+	uint32_t decay_visits; /* futex: threads that look at it */
+	bool decay_closing;
+	uint64_t decay_looked_ms; /* when the tick moved last */
+	uint32_t decay_quiet;	  /* looks in a row that found nothing */
+
 	/* drain lock: closing slots, disabling, isolating; [C1] one at a time
 	 */
 	struct lock drain_lock; /* RANK_DRAIN */
@@ -119,7 +129,9 @@ struct quire_zone {
 		deferred; /* first page freed by a handler that could go nowhere
 			     else, linked by page[].next; NO_PAGE: none */
 	uint32_t nr_deferred;
-	uint32_t reclaiming; /* threads in reclaim: TUNE_RECLAIM_ACTIVE */
+	uint32_t reclaiming;   /* threads in reclaim: TUNE_RECLAIM_ACTIVE */
+	uint32_t decay_wanted; /* something in it may be given back some time */
+	uint64_t poison_at; /* address where a pattern was last found broken */
 	uint64_t count[ZONE_NR_COUNTS]; /* relaxed: statistics */
 } __attribute__((aligned(64)));
 
@@ -140,6 +152,12 @@ void zones_each(void (*each)(struct quire_zone *zone, void *arg), void *arg);
  * (false: a fork is waiting, do with what needs no gate) ---- */
 bool gate_enter(struct quire_zone *zone, bool atomic);
 void gate_leave(struct quire_zone *zone);
+/* How often this thread is inside, of any zone: a handler that forks may have
+ * interrupted the slow path. */
+unsigned int gate_depth(void);
+/* zone_fork.c: set in zone->gate while a fork waits or is under way; whoever
+ * waits for it sleeps on the word, whoever leaves last wakes the fork. */
+#define GATE_CLOSED (1u << 31)
 
 /* ---- alloc.c, free.c: what the fast path could not do ---- */
 /* A block, state HEAD | order; NO_PAGE: none. */
@@ -177,12 +195,24 @@ int zone_free_many(struct quire_zone *zone, size_t nr, void **blocks,
 		   struct quire_work *work);
 
 /* ---- decay.c: memory back to the kernel, and the thread that does it ---- */
+/* Pages given back. */
 size_t zone_trim(struct quire_zone *zone, size_t keep_pages);
+/* No lock held, for these three.  closing returns when no helper is in it. */
 void decay_zone_opened(struct quire_zone *zone);
 void decay_zone_closing(struct quire_zone *zone);
-void decay_wanted(struct quire_zone *zone); /* something big became free */
+/* A block of BLOCK_ORDER or more became free and dirty; not from handlers.
+ * Two loads when that is known already. */
+void decay_wanted(struct quire_zone *zone);
+/* For the slow path, no lock held, not from handlers: where there is no helper
+ * thread, looks by the clock.  One load otherwise. */
+void decay_poll(void);
+/* One look at all zones; returns ms until the next is due, UINT64_MAX: when
+ * something is wanted. */
+uint64_t decay_look(uint64_t now_ms);
 
-/* ---- content.c: zeros and poison; pages are the caller's ---- */
+/* ---- content.c: zeros and poison; pages are the caller's.  Fresh bits are
+ * read here, so they stand until the block is handed out, and are cleared
+ * then at the latest: a page that is CACHED or HEAD has no fresh bit. ---- */
 void zone_clear(struct quire_zone *zone, uint32_t page, unsigned int order,
 		bool was_fresh);
 void zone_poison(struct quire_zone *zone, uint32_t page, unsigned int order);
