@@ -147,6 +147,9 @@ enum tune_zone zone_state(const struct quire_zone *zone);
 void zone_count(struct quire_zone *zone, enum zone_count what, uint64_t n);
 /* Every zone of the process, under the zones lock. */
 void zones_each(void (*each)(struct quire_zone *zone, void *arg), void *arg);
+/* For fork, which holds the lock longer: the lock, and the list of links. */
+struct lock *zones_lock(void);
+struct list *zones_all(void);
 
 /* ---- gate: who is in the slow path [Z2]; nests; never waits with @atomic
  * (false: a fork is waiting, do with what needs no gate) ---- */
@@ -209,6 +212,10 @@ void decay_poll(void);
 /* One look at all zones; returns ms until the next is due, UINT64_MAX: when
  * something is wanted. */
 uint64_t decay_look(uint64_t now_ms);
+/* Around fork; prepare after the zones lock and before drain locks. */
+void decay_fork_prepare(void);
+void decay_fork_parent(void);
+void decay_fork_child(void);
 
 /* ---- content.c: zeros and poison; pages are the caller's.  Fresh bits are
  * read here, so they stand until the block is handed out, and are cleared
