@@ -21,7 +21,8 @@
 enum lock_rank {
 	RANK_NONE,
 	RANK_ZONES,   /* page: which zones there are */
-	RANK_DECAY,   /* page: who gives memory back, and what */
+	RANK_DECAY,   /* page: who gives memory back, and when */
+	RANK_LENT,    /* page: which memory is on its way and comes back */
 	RANK_DRAIN,   /* page: who closes CPUs' lists of a zone */
 	RANK_ZONE,    /* page: free lists of one shard of a zone */
 	RANK_DEPOT,   /* page: batches between CPUs */

@@ -24,8 +24,8 @@
  *	memory back, or over waiting for another CPU's section, but the drain
  *	lock (over the last).
  *
- * Lock order: RANK_ZONES > RANK_DECAY > RANK_DRAIN > RANK_ZONE (shards),
- * RANK_DEPOT; shard and depot locks are never held together.
+ * Lock order: RANK_ZONES > RANK_DECAY > RANK_LENT > RANK_DRAIN > RANK_ZONE
+ * (shards), RANK_DEPOT; shard and depot locks are never held together.
  */
 #ifndef PAGE_ZONE_H
 #define PAGE_ZONE_H
@@ -66,9 +66,10 @@ enum zone_count {
 	ZONE_COUNT_MISUSE,
 	ZONE_COUNT_DEPOT_GET,
 	ZONE_COUNT_DEPOT_PUT,
-	ZONE_COUNT_DISCARDED, /* pages */
-	ZONE_COUNT_CLEARED,   /* pages */
-	ZONE_COUNT_POISON,    /* blocks withheld: written to after free */
+	ZONE_COUNT_DISCARDED,	   /* pages */
+	ZONE_COUNT_DISCARD_FAILED, /* calls */
+	ZONE_COUNT_CLEARED,	   /* pages */
+	ZONE_COUNT_POISON,	   /* blocks withheld: written to after free */
 	ZONE_NR_COUNTS,
 };
 
@@ -113,8 +114,8 @@ struct quire_zone {
 	struct list decay_link;
 	uint32_t decay_visits; /* futex: threads that look at it */
 	bool decay_closing;
-	uint64_t decay_looked_ms; /* when the tick moved last */
-	uint32_t decay_quiet;	  /* looks in a row that found nothing */
+	uint64_t decay_looked_ms; /* when the tick moved last; who looks */
+	uint32_t decay_quiet; /* looks in a row that found nothing; the same */
 
 	/* drain lock: closing slots, disabling, isolating; [C1] one at a time
 	 */
@@ -212,6 +213,17 @@ void decay_poll(void);
 /* One look at all zones; returns ms until the next is due, UINT64_MAX: when
  * something is wanted. */
 uint64_t decay_look(uint64_t now_ms);
+/*
+ * Before an allocation fails: is memory of the zone lent, on its way to the
+ * kernel and back?  Then waits until some of it is there again, and the caller
+ * tries again.  No lock held, not from handlers.
+ */
+bool decay_wait(struct quire_zone *zone);
+/* Pages that nobody else can reach: to the kernel; they read as zeros then.
+ * 0 or a negative errno: -EBUSY where some are registered. */
+int zone_discard(struct quire_zone *zone, uint32_t page, size_t nr);
+/* Times that the helper thread was started, and that it could not be. */
+void decay_counts(uint64_t *nr_started, uint64_t *nr_refused);
 /* Around fork; prepare after the zones lock and before drain locks. */
 void decay_fork_prepare(void);
 void decay_fork_parent(void);
