@@ -220,11 +220,13 @@ int quire_block_free_bulk(struct quire_zone *zone, size_t nr, void **blocks);
 
 /*
  * quire_block_free_many - free a big batch by several threads
- * @work: as for regions; workers 0: as many as there are shards, CPUs that are
- * free, and as help.  Below 16384 blocks the caller does it alone.  Each shard
- * is freed by one thread, so that they never wait for the same lock.  On return
- * all are free.  Blocks that are not are counted out of work->bytes_done.
- * The order of @blocks is changed.
+ * @work: as for regions, but progress is told numbers of blocks, not of bytes;
+ * workers 0: as many as there are shards, CPUs that are free, and as help.
+ * Below 16384 blocks the caller does it alone.  Each shard is freed by one
+ * thread, so that they never wait for the same lock.  NULLs are skipped.  The
+ * order of @blocks is changed, and what was freed is NULL in it; so what is not
+ * was refused, or (-ECANCELED) was not come to.  Returns 0, -ECANCELED, or one
+ * of the errors; work->bytes_done are those that were freed.
  */
 int quire_block_free_many(struct quire_zone *zone, size_t nr, void **blocks,
 			  struct quire_work *work);

@@ -37,6 +37,8 @@
 
 struct piece {
 	uint32_t page;
+	uint32_t dirty; /* pages of it */
+	uint32_t since; /* the stamp of the block that it was cut from */
 	uint8_t order;
 	bool discarded;
 };
@@ -48,7 +50,7 @@ struct record {
 	struct quire_zone *zone;
 	const void *owner;
 	unsigned int nr;
-	size_t pages;
+	size_t room; /* dirty pages that may still be lent */
 	struct piece piece[LENT_BLOCKS];
 };
 
@@ -63,12 +65,12 @@ static struct {
 	.records = { &lent.records, &lent.records },
 };
 
-static void begin(struct record *record, struct quire_zone *zone)
+static void begin(struct record *record, struct quire_zone *zone, size_t room)
 {
 	record->zone = zone;
 	record->owner = pool_this_thread();
 	record->nr = 0;
-	record->pages = 0;
+	record->room = room;
 	lock_take(&lent.lock);
 	list_add_tail(&lent.records, &record->link);
 	lock_release(&lent.lock);
@@ -151,18 +153,37 @@ static void give_rest_locked(struct buddy *buddy, uint32_t page,
 		first->dirty_since = since;
 }
 
-/* Cut a taken block down to the piece that holds @at; returns its page. */
-static uint32_t cut_locked(struct buddy *buddy, uint32_t page,
-			   unsigned int order, uint32_t at, uint32_t since)
+/* Cut a taken block down to piece->order, the part that holds @at. */
+static void cut_locked(struct buddy *buddy, struct piece *piece, uint32_t page,
+		       unsigned int order, uint32_t at)
 {
-	while (order > PIECE_ORDER) {
+	while (order > piece->order) {
 		uint32_t upper = page + (1u << --order);
 		bool in_upper = at >= upper;
 
-		give_rest_locked(buddy, in_upper ? page : upper, order, since);
+		give_rest_locked(buddy, in_upper ? page : upper, order,
+				 piece->since);
 		page = in_upper ? upper : page;
 	}
-	return page;
+	piece->page = page;
+}
+
+static uint32_t dirty_in(const struct memmap *map, uint32_t page,
+			 unsigned int order)
+{
+	uint32_t fresh = 0;
+
+	for (uint32_t at = page; at < page + (1u << order); at += 64)
+		fresh += (uint32_t)__builtin_popcountll(map->fresh[at / 64]);
+	return (1u << order) - fresh;
+}
+
+static unsigned int piece_order(const struct record *record, unsigned int order)
+{
+	while (order > PIECE_ORDER ||
+	       (order > BLOCK_ORDER && record->room >> order == 0))
+		order--;
+	return order;
 }
 
 /* The first place in the block, at or after @at, that is dirty. */
@@ -184,7 +205,7 @@ static uint32_t lend_locked(struct buddy *buddy, struct record *record,
 {
 	struct piece *piece = &record->piece[record->nr];
 	unsigned int order;
-	uint32_t page, since, end;
+	uint32_t page, end;
 
 	if (!block_around(buddy, at, &page, &order) ||
 	    !is_ripe(buddy, page, min_ticks))
@@ -192,13 +213,15 @@ static uint32_t lend_locked(struct buddy *buddy, struct record *record,
 	end = page + (1u << order);
 	if (!first_dirty_locked(buddy, &at, end))
 		return end;
-	since = buddy->map->page[page].dirty_since;
+	piece->order = (uint8_t)piece_order(record, order);
+	piece->since = buddy->map->page[page].dirty_since;
 	buddy_take_at_locked(buddy, page, order);
-	piece->page = cut_locked(buddy, page, order, at, since);
-	piece->order = (uint8_t)(order < PIECE_ORDER ? order : PIECE_ORDER);
+	cut_locked(buddy, piece, page, order, at);
+	piece->dirty = dirty_in(buddy->map, piece->page, piece->order);
 	piece->discarded = false;
 	record->nr++;
-	record->pages += (size_t)1 << piece->order;
+	record->room -=
+		piece->dirty < record->room ? piece->dirty : record->room;
 	return piece->page + (1u << piece->order);
 }
 
@@ -225,18 +248,27 @@ static bool looks_ripe(const struct buddy *buddy, uint32_t at,
 	       is_ripe(buddy, page, min_ticks);
 }
 
-static bool has_room(const struct record *record, size_t max_pages)
+static size_t lent_pages(const struct record *record)
 {
-	return record->nr < LENT_BLOCKS && record->pages < max_pages &&
-	       record->pages < (size_t)1 << PIECE_ORDER;
+	size_t nr = 0;
+
+	for (unsigned int i = 0; i < record->nr; i++)
+		nr += (size_t)1 << record->piece[i].order;
+	return nr;
+}
+
+static bool has_room(const struct record *record)
+{
+	return record->nr < LENT_BLOCKS && record->room >= BLOCK_PAGES &&
+	       lent_pages(record) < (size_t)1 << PIECE_ORDER;
 }
 
 /* Fill @record from @at on; returns where it stopped. */
 static uint32_t gather(struct buddy *buddy, struct record *record, uint32_t at,
-		       uint32_t min_ticks, size_t max_pages)
+		       uint32_t min_ticks)
 {
 	while (at < buddy->end && buddy->end - at >= BLOCK_PAGES &&
-	       has_room(record, max_pages)) {
+	       has_room(record)) {
 		uint32_t next = at;
 
 		if (looks_ripe(buddy, at, min_ticks))
@@ -334,13 +366,15 @@ static size_t discard_piece(struct quire_zone *zone, struct piece *piece)
 	if (error == -EBUSY)
 		return discard_by_steps(zone, piece);
 	piece->discarded = !error;
-	return error ? 0 : nr;
+	return error ? 0 : piece->dirty;
 }
 
 static size_t discard_lent(struct record *record)
 {
 	size_t done = 0;
 
+	if (!record->nr)
+		return 0;
 	STEP("lend: lent");
 	for (unsigned int i = 0; i < record->nr; i++)
 		done += discard_piece(record->zone, &record->piece[i]);
@@ -349,7 +383,6 @@ static size_t discard_lent(struct record *record)
 	for (unsigned int i = 0; i < record->nr; i++)
 		give_back_locked(record, &record->piece[i]);
 	record->nr = 0;
-	record->pages = 0;
 	__atomic_fetch_add(&lent.returned, 1, __ATOMIC_RELEASE);
 	lock_release(&lent.lock);
 	os->wake(&lent.returned);
@@ -372,19 +405,16 @@ size_t lend_discard(struct quire_zone *zone, struct buddy *buddy,
 		    uint32_t min_ticks, size_t max_pages)
 {
 	struct record record;
-	size_t done = 0, tried = 0;
+	size_t done = 0;
 	uint32_t at = first_step(buddy);
 
 	if (all_fresh(buddy))
 		return 0;
-	begin(&record, zone);
-	while (at < buddy->end && tried < max_pages) {
-		at = gather(buddy, &record, at, min_ticks, max_pages - tried);
-		if (!record.nr)
-			break;
-		tried += record.pages;
+	begin(&record, zone, max_pages);
+	do {
+		at = gather(buddy, &record, at, min_ticks);
 		done += discard_lent(&record);
-	}
+	} while (at < buddy->end && record.room >= BLOCK_PAGES);
 	end(&record);
 	return done;
 }
