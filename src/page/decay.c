@@ -100,8 +100,10 @@ static void look_again(struct quire_zone *zone, uint64_t ticks)
 {
 	size_t found = 0, cached = pcp_count(zone);
 
+	gate_enter(zone, false);
 	move_tick(zone, ticks);
 	pcp_decay(zone);
+	gate_leave(zone);
 	for (unsigned int i = 0; i < zone->nr_buddies; i++)
 		found += lend_discard(zone, &zone->buddies[i], OLD_TICKS,
 				      SIZE_MAX);

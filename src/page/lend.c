@@ -335,9 +335,11 @@ static void mark_fresh(struct quire_zone *zone, uint32_t page, size_t nr)
 {
 	struct buddy *buddy = zone_buddy(zone, page);
 
+	lock_take(&lent.lock); /* instead of the gate: [Y3] */
 	lock_take(&buddy->lock);
 	memmap_set_fresh(&zone->map, page, nr, true);
 	lock_release(&buddy->lock);
+	lock_release(&lent.lock);
 }
 
 /* A piece of which a part is registered: the other parts. */
@@ -417,6 +419,22 @@ size_t lend_discard(struct quire_zone *zone, struct buddy *buddy,
 	} while (at < buddy->end && record.room >= BLOCK_PAGES);
 	end(&record);
 	return done;
+}
+
+size_t lend_pages(const struct quire_zone *zone)
+{
+	size_t nr = 0;
+
+	lock_take(&lent.lock);
+	list_for_each (item, &lent.records) {
+		const struct record *record =
+			container_of(item, struct record, link);
+
+		if (record->zone == zone)
+			nr += lent_pages(record);
+	}
+	lock_release(&lent.lock);
+	return nr;
 }
 
 bool decay_wait(struct quire_zone *zone)

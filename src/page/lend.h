@@ -17,6 +17,9 @@ size_t lend_discard(struct quire_zone *zone, struct buddy *buddy,
 /* Is there a block that it could take, of whatever age? */
 bool lend_has_dirty(const struct quire_zone *zone);
 
+/* Pages that are lent just now. */
+size_t lend_pages(const struct quire_zone *zone);
+
 /* Around fork; the child's after the buddy locks are free again. */
 void lend_fork_prepare(void);
 void lend_fork_parent(void);

@@ -24,6 +24,9 @@
  *	memory back, or over waiting for another CPU's section, but the drain
  *	lock (over the last).
  *
+ * Whoever takes a lock of a zone (drain, shards, depot) is inside its gate, or
+ * holds the lent lock (lend.c): fork counts on it.
+ *
  * Lock order: RANK_ZONES > RANK_DECAY > RANK_LENT > RANK_DRAIN > RANK_ZONE
  * (shards), RANK_DEPOT; shard and depot locks are never held together.
  */

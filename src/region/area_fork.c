@@ -15,14 +15,29 @@
 #include "os/lock.h"
 #include "region/area.h"
 
+/*
+ * In a handler that interrupted us with a lock held, nothing is waited for: it might be ourselves.  Such a
+ * child may call nothing of ours but what handlers may.
+ */
+static __thread unsigned int interrupting
+	__attribute__((tls_model("initial-exec")));
+
 static void prepare(void)
 {
+	if (lock_holds_from(RANK_UNMAP)) {
+		interrupting++;
+		return;
+	}
 	area_lock_all();
 	pool_fork_prepare();
 }
 
 static void in_parent(void)
 {
+	if (interrupting) {
+		interrupting--;
+		return;
+	}
 	pool_fork_parent();
 	area_unlock_all();
 }
@@ -41,6 +56,10 @@ static void drop_claims_of_others(struct quire_region *region)
 
 static void in_child(void)
 {
+	if (interrupting) {
+		interrupting--;
+		return;
+	}
 	pool_fork_child();
 	area_locks_in_child();
 	list_for_each (item, area_all()) {
@@ -56,10 +75,11 @@ static void in_child(void)
 static int start_error;
 
 /*
+ * Before zones (page/zone_fork.c), whose locks come first in the order.
  * At load, while there is one thread: later a fork could come between two steps
  * of a first time, and leave the child with half of it.
  */
-__attribute__((constructor)) static void watch_forks(void)
+__attribute__((constructor(1001))) static void watch_forks(void)
 {
 	start_error = os->at_fork(prepare, in_parent, in_child);
 }
