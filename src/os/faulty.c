@@ -129,6 +129,27 @@ static int faulty_thread_start(const char *name, void (*body)(void *),
 	return error ? error : base->thread_start(name, body, arg, thread);
 }
 
+static int faulty_rseq_offset(ptrdiff_t *out)
+{
+	int error = turn_of(FAULTY_RSEQ);
+
+	return error ? error : base->rseq_offset(out);
+}
+
+static int faulty_restart_register(void)
+{
+	int error = turn_of(FAULTY_RESTART_REGISTER);
+
+	return error ? error : base->restart_register();
+}
+
+static int faulty_restart_others(int cpu)
+{
+	int error = turn_of(FAULTY_RESTART);
+
+	return error ? error : base->restart_others(cpu);
+}
+
 static const int usual_errors[FAULTY_NR_KINDS] = {
 	[FAULTY_MAP] = ENOMEM,	     [FAULTY_RESERVE] = ENOMEM,
 	[FAULTY_UNMAP] = ENOMEM,     [FAULTY_ADVISE] = EINVAL,
@@ -136,7 +157,8 @@ static const int usual_errors[FAULTY_NR_KINDS] = {
 	[FAULTY_SHARE] = EPERM,	     [FAULTY_THREAD] = EAGAIN,
 	[FAULTY_PLACE] = EPERM,	     [FAULTY_RESIDENT] = EAGAIN,
 	[FAULTY_BACKGROUND] = EPERM, [FAULTY_AT_FORK] = ENOMEM,
-	[FAULTY_POPULATE] = ENOMEM,
+	[FAULTY_POPULATE] = ENOMEM,  [FAULTY_RSEQ] = ENOSYS,
+	[FAULTY_RESTART] = EPERM,    [FAULTY_RESTART_REGISTER] = EPERM,
 };
 
 void faulty_start(const struct os_ops *over)
@@ -156,6 +178,9 @@ void faulty_start(const struct os_ops *over)
 	os_faulty.at_fork = faulty_at_fork;
 	os_faulty.read_file = faulty_read_file;
 	os_faulty.share = faulty_share;
+	os_faulty.rseq_offset = faulty_rseq_offset;
+	os_faulty.restart_register = faulty_restart_register;
+	os_faulty.restart_others = faulty_restart_others;
 	os_faulty.thread_start = faulty_thread_start;
 	for (int i = 0; i < FAULTY_NR_KINDS; i++)
 		errors[i] = usual_errors[i];

@@ -28,6 +28,9 @@ enum faulty_kind {
 	FAULTY_BACKGROUND,
 	FAULTY_AT_FORK,
 	FAULTY_POPULATE, /* of advise: not counted as FAULTY_ADVISE */
+	FAULTY_RSEQ,	 /* rseq_offset */
+	FAULTY_RESTART_REGISTER,
+	FAULTY_RESTART,
 	FAULTY_NR_KINDS
 };
 

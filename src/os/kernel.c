@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
@@ -198,6 +199,36 @@ static unsigned int kernel_nr_cpus(void)
 	return nr ? nr : 1;
 }
 
+/*
+ * glibc registers an area for each thread and says by symbols where; weak, so
+ * that a C library without them gives NULL.  An area that somebody else has
+ * registered cannot be found.
+ */
+extern const unsigned int glibc_rseq_size __asm__("__rseq_size")
+	__attribute__((weak));
+extern const ptrdiff_t glibc_rseq_offset __asm__("__rseq_offset")
+	__attribute__((weak));
+
+static int kernel_rseq_offset(ptrdiff_t *out)
+{
+	if (!&glibc_rseq_size || !glibc_rseq_size || !&glibc_rseq_offset)
+		return -ENOSYS;
+	*out = glibc_rseq_offset;
+	return 0;
+}
+
+static int kernel_restart_register(void)
+{
+	return (int)CALL(SYS_membarrier,
+			 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ);
+}
+
+static int kernel_restart_others(int cpu)
+{
+	return (int)CALL(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ,
+			 cpu < 0 ? 0 : MEMBARRIER_CMD_FLAG_CPU, cpu);
+}
+
 static void kernel_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ms)
 {
 	struct timespec timeout = {
@@ -341,6 +372,9 @@ const struct os_ops os_kernel = {
 	.thread_ns = kernel_thread_ns,
 	.at_fork = kernel_at_fork,
 	.nr_cpus = kernel_nr_cpus,
+	.rseq_offset = kernel_rseq_offset,
+	.restart_register = kernel_restart_register,
+	.restart_others = kernel_restart_others,
 	.wait = kernel_wait,
 	.wake = kernel_wake,
 };

@@ -121,6 +121,18 @@ struct os_ops {
 	unsigned int (*nr_cpus)(void);
 
 	/*
+	 * Restartable sequences (rseq).  rseq_offset: where a thread's area
+	 * is, seen from its thread pointer; -ENOSYS where threads have none.
+	 * restart_register: once, before the first restart_others.
+	 * restart_others: sequences of other threads that are under way on
+	 * @cpu (negative: on any) when this is called will not commit after it
+	 * has returned, and those that begin later see what was stored before.
+	 */
+	int (*rseq_offset)(ptrdiff_t *out);
+	int (*restart_register)(void);
+	int (*restart_others)(int cpu);
+
+	/*
 	 * Sleep while *word == expected, at most @timeout_ms (UINT64_MAX: for
 	 * ever); wake all who sleep on @word.
 	 */

@@ -16,7 +16,8 @@
  *	slot_*	  a restartable sequence (rseq).  A thread that is preempted,
  *		  migrated or signalled inside begins anew, so there is neither
  *		  a lock nor an atomic access, and a handler may do anything
- *		  meanwhile.  Fails at once where percpu->nr_rseq is 0.
+ *		  meanwhile.  Fails at once where percpu->nr_rseq is 0, and
+ *		  where it was interrupted.
  *	percpu_*  whatever the mode is: rseq, else a lock for each CPU that is
  *		  tried once.  Never waits; a failure means "go to the zone".
  *
@@ -83,7 +84,7 @@ struct percpu {
 	char *base;	  /* of CPU 0 */
 	uint32_t shift;	  /* a CPU's stride is 1 << shift */
 	uint32_t nr_rseq; /* CPUs that sections may use; 0: mode is not rseq */
-	uint32_t nr_cpus; /* possible ones */
+	uint32_t nr_cpus; /* possible ones; 0: mode is PERCPU_OFF */
 	uint32_t nr_lists;
 	uint32_t offset[PERCPU_LISTS_MAX]; /* of each list in a stride */
 	enum percpu_mode mode;
@@ -102,7 +103,8 @@ struct percpu {
  * percpu_init - lists with room for @entries[i] page numbers (list 0: nothing)
  * @entries: powers of two; @want: PERCPU_RSEQ falls back to PERCPU_LOCK.
  * All lists begin empty and open, with a limit of 1.
- * Returns 0 or -ENOMEM; percpu->mode says what is in force.
+ * Returns 0 or -ENOMEM; percpu->mode says what is in force.  In the build for
+ * one CPU that is PERCPU_OFF: there are no lists but on paper.
  */
 int percpu_init(struct percpu *percpu, unsigned int nr_lists,
 		const uint32_t *entries, enum percpu_mode want);
@@ -162,10 +164,45 @@ void percpu_fork_child(struct percpu *percpu);
 /* Panics where a list breaks [C2]. */
 void percpu_check(const struct percpu *percpu);
 
-#if defined(__x86_64__) && !CONFIG_UP
+/*
+ * The same by a restartable sequence, tried once: negative (false) where there
+ * is no page or no room, where the list is closed, where the mode is not rseq,
+ * and also where the sequence was interrupted.  What comes after a failure
+ * begins with percpu_*, which tries that again, PERCPU_TRIES times at most.
+ *
+ *	int64_t slot_pop(percpu, offset)
+ *	bool slot_push(percpu, offset, page)
+ *	int64_t slot_pop_batch(percpu, offset, out, nr)
+ *	int64_t slot_pop_oldest(percpu, offset, out, nr)
+ *	int64_t slot_push_batch(percpu, offset, in, nr)
+ */
+enum {
+	SLOT_NONE = -1,
+	SLOT_ABORTED = -2,
+};
+
+#if !defined(CONFIG_UP)
+#define CONFIG_UP 0
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define PERCPU_UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PERCPU_UNDER_TSAN 1
+#endif
+#endif
+
+#if defined(__x86_64__) && !CONFIG_UP && !defined(PERCPU_UNDER_TSAN)
 #include "percpu/arch/rseq_x86_64.h"
 #else
 #include "percpu/arch/rseq_none.h"
 #endif
+
+static inline bool slot_push(const struct percpu *percpu, uint32_t offset,
+			     uint32_t page)
+{
+	return slot_push_once(percpu, offset, page) > 0;
+}
 
 #endif /* PERCPU_PERCPU_H */
