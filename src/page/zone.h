@@ -37,6 +37,7 @@
 
 #include "base/list.h"
 #include "os/lock.h"
+#include "region/area.h"
 #include "page/depot.h"
 #include "page/memmap.h"
 #include "page/buddy.h"
@@ -94,7 +95,8 @@ struct quire_zone {
 	enum zone_backing backing;
 	struct quire_region *region;
 	size_t region_offset, region_bytes;
-	unsigned int flags; /* QUIRE_ZONE_… */
+	struct claim region_claim; /* keeps it from being released */
+	unsigned int flags;	   /* QUIRE_ZONE_… */
 	enum quire_drain drain_mode;
 	uint64_t decay_ms; /* UINT64_MAX: never */
 	bool may_discard;  /* trim and decay: a region that is not HUGETLB, or
@@ -106,7 +108,9 @@ struct quire_zone {
 	void *reclaim_arg;
 	struct buddy *buddies;
 	unsigned int nr_buddies;
-	uint32_t buddy_pages; /* in each but the last; a power of two */
+	unsigned int buddy_shift; /* a shard ends where these bits of a page
+				     number are 0 */
+	uint32_t buddy_first;	  /* map.start >> buddy_shift */
 	struct depot depot;
 	size_t metadata_bytes;
 
@@ -124,7 +128,7 @@ struct quire_zone {
 	 */
 	struct lock drain_lock; /* RANK_DRAIN */
 	unsigned int nr_disabled;
-	uint64_t drained_ms; /* draining on failure is rate-limited */
+	uint32_t nr_isolated; /* pageblocks; read under shard locks, too */
 
 	/* atomic */
 	uint32_t gate;	  /* threads in the slow path; top bit: a fork waits */
