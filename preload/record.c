@@ -64,7 +64,7 @@
 #include "base/bits.h"
 #include "exit.h"
 #include "object.h"
-#include "option.h"
+#include "os/option.h"
 #include "os/self.h"
 #include "record_report.h"
 #include "record_tally.h"

@@ -5,12 +5,10 @@
  */
 #include "settings.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bits.h"
-#include "option.h"
+#include "os/option.h"
 #include "os/os.h"
 
 enum type {
@@ -52,32 +50,13 @@ static const struct key keys[] = {
 	  "keep a record of each process in this directory" },
 };
 
-static void say(const char *a, const char *b, size_t b_len, const char *c)
-{
-	char line[256];
-	size_t len = 0;
-	const struct {
-		const char *text;
-		size_t len;
-	} parts[] = { { a, strlen(a) }, { b, b_len }, { c, strlen(c) } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		size_t n = min_size(parts[i].len, sizeof(line) - len);
-
-		memcpy(line + len, parts[i].text, n);
-		len += n;
-	}
-	if (write(STDERR_FILENO, line, len) < 0)
-		return; /* nobody to tell */
-}
-
 static void print_help(void)
 {
-	say("quire: keys of QUIRE_OPTIONS, as key=value,key=value:\n", "", 0,
-	    "");
+	option_say("quire: keys of QUIRE_OPTIONS, as key=value,key=value:\n",
+		   "", 0, "");
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		say("  ", keys[i].name, strlen(keys[i].name), "\t");
-		say(keys[i].help, "", 0, "\n");
+		option_say("  ", keys[i].name, strlen(keys[i].name), "\t");
+		option_say(keys[i].help, "", 0, "\n");
 	}
 }
 
@@ -136,45 +115,33 @@ static const struct key *find_key(const char *name, size_t len)
 	return NULL;
 }
 
-static void read_one(struct settings *settings, const char *item, size_t len)
+static void read_one(const char *name, size_t name_len, const char *value,
+		     size_t value_len, void *arg)
 {
-	char value[MAX_TEXT];
-	const char *equals = memchr(item, '=', len);
-	size_t name_len = equals ? (size_t)(equals - item) : len;
-	const struct key *key = find_key(item, name_len);
-	size_t value_len = equals ? len - name_len - 1 : 0;
+	char text[MAX_TEXT];
+	const struct key *key = find_key(name, name_len);
 
-	if (!len)
-		return;
 	if (!key) {
-		say("quire: unknown key '", item, name_len,
-		    "' in QUIRE_OPTIONS (QUIRE_OPTIONS=help lists them)\n");
+		if (!option_is_known(name, name_len))
+			option_unknown(name, name_len);
 		return;
 	}
-	if (equals && value_len < sizeof(value)) {
-		memcpy(value, equals + 1, value_len);
-		value[value_len] = 0;
-		if (set(settings, key, value))
+	if (value && value_len < sizeof(text)) {
+		memcpy(text, value, value_len);
+		text[value_len] = 0;
+		if (set(arg, key, text))
 			return;
 	}
-	say("quire: bad value in QUIRE_OPTIONS: '", item, len, "'\n");
+	option_bad(name, name_len, value_len);
 }
 
 void settings_read(struct settings *settings)
 {
-	const char *at = secure_getenv("QUIRE_OPTIONS");
-
 	memset(settings, 0, sizeof(*settings));
 	settings->threshold = (size_t)128 << 10;
 	store_options_default(&settings->store);
-	if (at && !strcmp(at, "help")) {
+	if (option_help_wanted())
 		print_help();
-		return;
-	}
-	while (at && *at) {
-		size_t len = strcspn(at, ",");
-
-		read_one(settings, at, len);
-		at += len + (at[len] == ',');
-	}
+	else
+		option_each(read_one, settings);
 }

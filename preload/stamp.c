@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 #include "exit.h"
-#include "option.h"
+#include "os/option.h"
 #include "sources.h"
 #include "stat/page.h"
 

@@ -1,9 +1,86 @@
 /* SPDX-License-Identifier: MIT */
 /* key=value,key=value; the last of two equal keys counts. */
+#include "os/option.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "option.h"
+#include "base/bits.h"
+
+/* Of all our libraries: each warns only of a key that none of them knows. */
+static const char *const known[] = {
+	"threshold",  "decay",	"keep",	    "reserve", "thp",
+	"thread_min", "shards", "stat_dir", /* preload, record, stamp */
+	"pcp",	      "drain",	"depot",    "strict", /* libquire */
+};
+
+bool option_is_known(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strlen(known[i]) == len && !memcmp(known[i], name, len))
+			return true;
+	return false;
+}
+
+void option_each(void (*each)(const char *name, size_t name_len,
+			      const char *value, size_t value_len, void *arg),
+		 void *arg)
+{
+	const char *at = secure_getenv("QUIRE_OPTIONS");
+
+	while (at && *at) {
+		size_t len = strcspn(at, ",");
+		const char *equals = memchr(at, '=', len);
+		size_t name_len = equals ? (size_t)(equals - at) : len;
+
+		if (len)
+			each(at, name_len, equals ? equals + 1 : NULL,
+			     equals ? len - name_len - 1 : 0, arg);
+		at += len + (at[len] == ',');
+	}
+}
+
+bool option_help_wanted(void)
+{
+	const char *text = secure_getenv("QUIRE_OPTIONS");
+
+	return text && !strcmp(text, "help");
+}
+
+void option_say(const char *a, const char *b, size_t b_len, const char *c)
+{
+	char line[256];
+	size_t len = 0;
+	int saved = errno;
+	const struct {
+		const char *text;
+		size_t len;
+	} parts[] = { { a, strlen(a) }, { b, b_len }, { c, strlen(c) } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		size_t n = min_size(parts[i].len, sizeof(line) - len);
+
+		memcpy(line + len, parts[i].text, n);
+		len += n;
+	}
+	if (write(STDERR_FILENO, line, len) < 0)
+		errno = saved; /* nobody to tell */
+}
+
+void option_unknown(const char *name, size_t len)
+{
+	option_say("quire: unknown key '", name, len,
+		   "' in QUIRE_OPTIONS (QUIRE_OPTIONS=help lists them)\n");
+}
+
+void option_bad(const char *name, size_t name_len, size_t value_len)
+{
+	/* as it stands there: name=value */
+	option_say("quire: bad value in QUIRE_OPTIONS: '", name,
+		   name_len + (value_len ? value_len + 1 : 0), "'\n");
+}
 
 bool option_text(const char *key, char *buf, size_t len)
 {
