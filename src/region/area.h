@@ -71,7 +71,7 @@ struct claim {
 	struct list link;   /* region lock */
 	struct range range; /* const while it stands */
 	enum claim_kind kind;
-	const void *owner;
+	const void *owner; /* the thread; NULL: it stands in a child too */
 };
 
 /* @bytes and @options were checked: known values, not nothing. */

@@ -45,11 +45,12 @@ static void in_parent(void)
 static void drop_claims_of_others(struct quire_region *region)
 {
 	struct list *claims = &region->claims, *next;
+	const void *owner;
 
 	for (struct list *item = claims->next; item != claims; item = next) {
 		next = item->next;
-		if (container_of(item, struct claim, link)->owner !=
-		    pool_this_thread())
+		owner = container_of(item, struct claim, link)->owner;
+		if (owner && owner != pool_this_thread())
 			list_remove(item);
 	}
 }
