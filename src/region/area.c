@@ -217,7 +217,13 @@ int area_range(const struct quire_region *region, size_t offset, size_t bytes,
 	return 0;
 }
 
-/* [R1] populate and discard go with each other. */
+/* [R1] populate and discard go with each other and with a zone. */
+static bool conflict(enum claim_kind one, enum claim_kind other)
+{
+	return one == CLAIM_RELEASE || other == CLAIM_RELEASE ||
+	       (one == CLAIM_ZONE && other == CLAIM_ZONE);
+}
+
 static bool conflicts_locked(const struct quire_region *region,
 			     struct range range, enum claim_kind kind)
 {
@@ -227,7 +233,7 @@ static bool conflicts_locked(const struct quire_region *region,
 
 		if (other->range.first < range.end &&
 		    range.first < other->range.end &&
-		    (kind == CLAIM_RELEASE || other->kind == CLAIM_RELEASE))
+		    conflict(kind, other->kind))
 			return true;
 	}
 	return false;
@@ -257,11 +263,24 @@ static int may_claim_locked(struct quire_region *region, struct range range,
 	if (ranges_meet(&region->gone, range))
 		return -EINVAL;
 	if (conflicts_locked(region, range, kind) ||
-	    (kind != CLAIM_POPULATE && bag_meet(&region->marks, range))) {
+	    (kind != CLAIM_POPULATE && kind != CLAIM_ZONE &&
+	     bag_meet(&region->marks, range))) {
 		area_count(QUIRE_COUNTER_region_busy, 1);
 		return -EBUSY;
 	}
 	return kind == CLAIM_RELEASE ? make_room_locked(region) : 0;
+}
+
+static void note_zone_locked(struct quire_region *region, struct claim *claim)
+{
+	struct range *zoned = &region->zoned;
+
+	claim->as_new = claim->range.end <= zoned->first ||
+			zoned->end <= claim->range.first;
+	if (zoned->first == zoned->end)
+		*zoned = claim->range;
+	zoned->first = min_size(zoned->first, claim->range.first);
+	zoned->end = max_size(zoned->end, claim->range.end);
 }
 
 int area_claim(struct quire_region *region, struct range range,
@@ -269,13 +288,15 @@ int area_claim(struct quire_region *region, struct range range,
 {
 	int error;
 
-	*claim = (struct claim){ .range = range,
-				 .kind = kind,
-				 .owner = pool_this_thread() };
+	*claim = (struct claim){ .range = range, .kind = kind };
+	if (kind != CLAIM_ZONE)
+		claim->owner = pool_this_thread();
 	lock_take(&areas.lock);
 	error = may_claim_locked(region, range, kind);
 	if (!error)
 		list_add_tail(&region->claims, &claim->link);
+	if (!error && kind == CLAIM_ZONE)
+		note_zone_locked(region, claim);
 	lock_release(&areas.lock);
 	return error;
 }
@@ -390,8 +411,8 @@ static int may_close(struct quire_region *region)
 	int error = 0;
 
 	lock_take(&areas.lock);
-	if (!region->absent &&
-	    (region->marks.nr || !list_empty(&region->claims)))
+	if (!list_empty(&region->claims) ||
+	    (!region->absent && region->marks.nr))
 		error = -EBUSY;
 	lock_release(&areas.lock);
 	return error;
@@ -466,6 +487,7 @@ int area_mark(struct quire_region *region, struct range range)
 			container_of(item, struct claim, link);
 
 		if (!error && claim->kind != CLAIM_POPULATE &&
+		    claim->kind != CLAIM_ZONE &&
 		    claim->range.first < range.end &&
 		    range.first < claim->range.end)
 			error = -EBUSY;

@@ -55,15 +55,18 @@ struct quire_region {
 	struct ranges gone;  /* offsets */
 	struct ranges marks; /* a bag: registered with the kernel */
 	struct list claims;
-	size_t nr_behind; /* releases on their way */
-	bool closed;	  /* the handle has ended */
-	bool absent;	  /* a child that did not inherit it */
+	struct range zoned; /* all that zones ever had lies in it */
+	size_t nr_behind;   /* releases on their way */
+	bool closed;	    /* the handle has ended */
+	bool absent;	    /* a child that did not inherit it */
 };
 
 enum claim_kind {
 	CLAIM_POPULATE,
 	CLAIM_DISCARD,
 	CLAIM_RELEASE,
+	CLAIM_ZONE, /* for as long as a zone is open: goes with all but releases
+		       and other zones, marks included */
 };
 
 /* On the stack of who works on the range. */
@@ -72,6 +75,7 @@ struct claim {
 	struct range range; /* const while it stands */
 	enum claim_kind kind;
 	const void *owner; /* the thread; NULL: it stands in a child too */
+	bool as_new;	   /* of a zone: none was there before */
 };
 
 /* @bytes and @options were checked: known values, not nothing. */

@@ -12,6 +12,7 @@ static void check_claims(const struct quire_region *region)
 		ASSERT(claim->range.end <= region->bytes);
 		ASSERT(!ranges_meet(&region->gone, claim->range)); /* [R1] */
 		ASSERT(claim->kind == CLAIM_POPULATE ||
+		       claim->kind == CLAIM_ZONE ||
 		       !bag_meet(&region->marks, claim->range)); /* [R5] */
 	}
 }
