@@ -193,6 +193,13 @@ int pcp_enable(struct quire_zone *zone);
 /* One step of decay for all CPUs, idle ones too (spec A11). */
 void pcp_decay(struct quire_zone *zone);
 size_t pcp_count(const struct quire_zone *zone); /* pages: a hint */
+/* One CPU's lists, of all orders: what they hold, may hold, and take at once,
+ * in pages; hints. */
+struct pcp_facts {
+	uint32_t count, high, batch;
+};
+void pcp_describe(const struct quire_zone *zone, unsigned int cpu,
+		  struct pcp_facts *out);
 
 /* ---- range.c, isolate.c ---- */
 uint32_t zone_alloc_range(struct quire_zone *zone, size_t nr, size_t align,
@@ -249,6 +256,8 @@ bool zone_poison_stands(struct quire_zone *zone, uint32_t page,
 int zone_describe(struct quire_zone *zone, struct quire_zone_facts *out);
 int zone_print(struct quire_zone *zone, enum quire_zone_text what, char *buf,
 	       size_t len);
+void zone_counters(struct quire_zone *zone,
+		   uint64_t counter[QUIRE_NR_COUNTERS]);
 void zone_check(struct quire_zone *zone);
 
 /* ---- zone_fork.c: registered once, when the first zone opens ---- */
