@@ -8,7 +8,8 @@
  * it may do one day.
  *
  * This file: the machine, the process, and what is looked at though nothing
- * uses it yet.  doctor_memory.c: memory calls, huge pages, limits.
+ * uses it yet.  doctor_memory.c: memory calls, huge pages, limits;
+ * doctor_pages.c: zones.
  */
 #include <quire/doctor.h>
 
@@ -355,7 +356,7 @@ static const struct fact_entry process_facts[] = {
 	{ "preload", look_preload },   { "threads", look_threads },
 	{ "seccomp", look_seccomp },   { "yama", look_yama },
 	{ "rseq", look_rseq },	       { "membarrier", look_membarrier },
-	{ "io_uring", look_io_uring },
+	{ "io_uring", look_io_uring }, { "pages", look_pages },
 };
 
 static int each(const struct fact_entry *entries, unsigned int nr,

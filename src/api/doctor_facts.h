@@ -40,5 +40,7 @@ const char *error_name(int error);
 /* The facts of doctor_memory.c, in the order of the report. */
 extern const struct fact_entry memory_facts[];
 extern const unsigned int nr_memory_facts;
+/* doctor_pages.c */
+void look_pages(struct finding *f);
 
 #endif /* API_DOCTOR_FACTS_H */

@@ -52,7 +52,7 @@ static const char *const names[] = {
 	"rlimit_memlock", "max_map_count", "overcommit",
 	"swap",		  "preload",	   "threads",
 	"seccomp",	  "yama",	   "rseq",
-	"membarrier",	  "io_uring",
+	"membarrier",	  "io_uring",	   "pages",
 };
 
 #define NR_NAMES (sizeof(names) / sizeof(names[0]))
