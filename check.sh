@@ -48,7 +48,9 @@ programs=(
 	postgresql=file:/usr/lib/postgresql/*/bin/initdb
 	nodejs=cmd:node default-jdk-headless=cmd:javac
 )
-[ $scope = all ] && needed+=("${programs[@]}")
+# Peers in benches; two hundred packages come with it.
+peers=(libdpdk-dev=pc:libdpdk)
+[ $scope = all ] && needed+=("${programs[@]}" "${peers[@]}")
 need $install "${needed[@]}"
 
 out=build-check
@@ -258,8 +260,9 @@ if [ $scope != quick ]; then
 	step asan sanitized asan address,undefined unit fault
 	step tsan sanitized tsan thread unit stress
 	step up build_and_test up -Dup=true "${usual[@]}"
+	step up-size scripts/check-up $out/release $out/up
 	step minimal build_and_test minimal \
-		"-Djansson=disabled -Dhwloc=disabled" "${usual[@]}"
+		"-Djansson=disabled -Dhwloc=disabled -Ddpdk=disabled" "${usual[@]}"
 fi
 [ $scope = all ] && step programs run_tests release programs --suite programs
 
