@@ -28,6 +28,7 @@
 #include "base/step.h"
 #include "os/os.h"
 #include "os/pool.h"
+#include "page/slow.h"
 #include "region/area.h"
 
 #define LENT_BLOCKS 32
@@ -288,7 +289,12 @@ static void give_back_locked(const struct record *record,
 	if (piece->discarded)
 		memmap_set_fresh(&zone->map, piece->page,
 				 (size_t)1 << piece->order, true);
-	buddy_give_locked(buddy, piece->page, piece->order, true);
+	/* Parts of it may have been isolated meanwhile. */
+	if (piece->order > BLOCK_ORDER)
+		shard_give_run_locked(zone, buddy, piece->page,
+				      (size_t)1 << piece->order);
+	else
+		buddy_give_locked(buddy, piece->page, piece->order, true);
 	lock_release(&buddy->lock);
 }
 

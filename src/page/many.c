@@ -9,7 +9,7 @@
  * Each shard's part is freed by one thread, so that they never wait for the
  * same lock (spec D.9).  CPUs' lists are passed by: a batch this big would go
  * through them into the free lists anyway.  Under one hold of the lock go at
- * most CHUNK blocks, so that others are not kept waiting.
+ * most CHUNK blocks (page/slow.h), so that others are not kept waiting.
  *
  * Blocks that were freed become NULL in the array at once, and before the gate
  * is left; so a call that ends early, and a forked child in which it begins
@@ -26,10 +26,9 @@
 #include "os/os.h"
 #include "os/pool.h"
 #include "page/fast.h"
-#include "page/zone.h"
+#include "page/slow.h"
 
 #define MANY_FLOOR 16384
-#define CHUNK	   128u
 /* Parts at most: shards beyond that share one. */
 #define PARTS_MAX 64u
 
@@ -96,14 +95,19 @@ static void sort_into_parts(struct many *many)
 }
 
 /* [M1] Gives the block to its shard; pages of it, 0: it is not one. */
-static size_t give_locked(struct buddy *buddy, uint32_t page)
+static size_t give_locked(struct quire_zone *zone, struct buddy *buddy,
+			  uint32_t page)
 {
-	unsigned int state = load_relaxed(&buddy->map->state[page]);
+	unsigned int state = load_relaxed(&zone->state[page]);
+	unsigned int order = STATE_ORDER(state);
 
 	if (STATE_KIND(state) != STATE_HEAD)
 		return 0;
-	buddy_give_locked(buddy, page, STATE_ORDER(state), true);
-	return (size_t)1 << STATE_ORDER(state);
+	if (order <= BLOCK_ORDER)
+		buddy_give_locked(buddy, page, order, true);
+	else
+		shard_give_run_locked(zone, buddy, page, (size_t)1 << order);
+	return (size_t)1 << order;
 }
 
 /* From @at on, at most CHUNK entries of one shard; returns where it stopped. */
@@ -123,7 +127,7 @@ static size_t give_chunk(struct many *many, struct buddy *buddy, size_t at,
 		if (page >= zone->end ||
 		    zone_buddy(zone, (uint32_t)page) != buddy)
 			break;
-		nr = give_locked(buddy, (uint32_t)page);
+		nr = give_locked(zone, buddy, (uint32_t)page);
 		if (!nr)
 			break;
 		many->blocks[at] = NULL;
@@ -254,7 +258,6 @@ int zone_free_many(struct quire_zone *zone, size_t nr, void **blocks,
 		run_in_slices(&many);
 	if (work)
 		work->bytes_done = many.pages_done << PAGE_SHIFT;
-	if (many.pages_done >= BLOCK_PAGES)
-		decay_wanted(zone);
+	shard_tell_decay(zone);
 	return many.cancelled ? -ECANCELED : many.error;
 }
