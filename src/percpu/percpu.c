@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See percpu.h: setting up, the modes that are not rseq, and closing.
+ * See percpu.h: setting up, and the operations whatever the mode is.
  *
- * Where the lists are (a CPU's stride, a power of two):
+ * Where the lists of a CPU are:
  *
- *	lock │ list 0 │ list 1: header, ring │ list 2: header, ring │ …
- *	64 B │ 64 B   │ 64 B    4 B × 2^n    │			    │
+ *	lock │ list 0 │ list 1: header, array │ list 2: header, array │ …
+ *	64 B │ 64 B   │ 64 B    8 B × room    │			      │
  *
  * Memory is there once it is touched; init touches the headers only.
  *
@@ -19,61 +19,102 @@
 #include <errno.h>
 
 #include "base/assert.h"
-#include "base/atomic.h"
 #include "os/cpu.h"
 #include "os/os.h"
+#include "percpu/array.h"
 
 #define LINE 64u
 
 _Static_assert(sizeof(struct percpu_lock) == LINE, "lists begin on a line");
-_Static_assert(sizeof(struct slot) == LINE && offsetof(struct slot, limit) == 8,
-	       "arch/rseq_x86_64.h counts on it");
+/* arch/rseq_x86_64.h counts on it */
+_Static_assert(offsetof(struct slot, ends.window) == 0 &&
+		       offsetof(struct slot, ends.head) == 4 &&
+		       offsetof(struct slot, limit) == 8 &&
+		       offsetof(struct slot, size) == 12 &&
+		       offsetof(struct slot, page) == LINE,
+	       "struct slot");
+_Static_assert(2 * PERCPU_ENTRIES_MAX < SLOT_CLOSED, "tail is below the bit");
 
 #if PERCPU_HAVE_RSEQ
-/* const after the first init, and the same each time */
+
 ptrdiff_t percpu_rseq_offset;
-#endif
 
-/* What would be used if it were asked for now; 0 or why not. */
-static int find_rseq(void)
+/*
+ * Where no area can be found a section must still have one to store into: what
+ * stands in front of it is run before it is known that the mode is not rseq.
+ * The kernel knows nothing of this one.
+ */
+static __thread struct {
+	uint32_t cpu_id_start, cpu_id;
+	uint64_t rseq_cs;
+} no_area __attribute__((tls_model("initial-exec"), aligned(16))) = {
+	.cpu_id = UINT32_MAX,
+};
+
+static int find_area(void)
 {
-#if PERCPU_HAVE_RSEQ
-	int error = os->rseq_offset(&percpu_rseq_offset);
+	ptrdiff_t offset;
+	int error = os->rseq_offset(&offset);
 
-	return error ? error : os->restart_register();
+	if (!error)
+		percpu_rseq_offset = offset;
+	else if (!percpu_rseq_offset)
+		percpu_rseq_offset = rseq_offset_of(&no_area);
+	return error;
+}
+
 #else
+
+static int find_area(void)
+{
 	return -ENOSYS;
+}
+
 #endif
+
+/* -1 and -2, as ids of CPUs, must stay above rseq_end. */
+#define RSEQ_CPUS_MAX ((1u << (32 - PERCPU_SHIFT)) - 2)
+
+static bool rseq_works(unsigned int nr_cpus)
+{
+	return !find_area() && nr_cpus <= RSEQ_CPUS_MAX &&
+	       !os->restart_register();
 }
 
 static void choose_mode(struct percpu *percpu, enum percpu_mode want)
 {
-	if (CONFIG_UP)
-		want = PERCPU_OFF;
-	percpu->mode_fell_back = want == PERCPU_RSEQ && find_rseq();
-	percpu->mode = percpu->mode_fell_back ? PERCPU_LOCK : want;
+	unsigned int nr_cpus = CONFIG_UP ? 0 : cpu_end();
+	bool works = rseq_works(nr_cpus);
+
+	percpu->mode = CONFIG_UP ? PERCPU_OFF : want;
+	if (percpu->mode == PERCPU_RSEQ && !works) {
+		percpu->mode = PERCPU_LOCK;
+		percpu->mode_fell_back = true;
+	}
 	if (percpu->mode != PERCPU_OFF)
-		percpu->nr_cpus = cpu_end();
+		percpu->nr_cpus = nr_cpus;
 	if (percpu->mode == PERCPU_RSEQ)
-		percpu->nr_rseq = percpu->nr_cpus;
+		percpu->rseq_end = nr_cpus << PERCPU_SHIFT;
 }
 
-/* Offsets of lists in a stride, and the stride. */
-static int lay_out(struct percpu *percpu, const uint32_t *entries)
+/* Where each list is in a stride. */
+static void lay_out(struct percpu *percpu, const uint32_t *entries)
 {
-	uint64_t at = LINE;
+	size_t at = LINE, bytes;
 
 	for (uint32_t i = 0; i < percpu->nr_lists; i++) {
-		uint64_t ring = entries[i] * sizeof(uint32_t);
-
-		ASSERT(i ? is_power_of_two(entries[i]) : !entries[i]);
+		ASSERT(entries[i] <= PERCPU_ENTRIES_MAX && !entries[i] == !i);
+		bytes = LINE + 2 * entries[i] * sizeof(uint32_t);
 		percpu->offset[i] = (uint32_t)at;
-		at += LINE + ((ring + LINE - 1) & ~(uint64_t)(LINE - 1));
+		at += (bytes + LINE - 1) & ~(size_t)(LINE - 1);
+		ASSERT(at <= PERCPU_STRIDE);
 	}
-	for (percpu->shift = PAGE_SHIFT; at >> percpu->shift; percpu->shift++)
-		;
-	percpu->bytes = (size_t)percpu->nr_cpus << percpu->shift;
-	return at > UINT32_MAX ? -ENOMEM : 0;
+	percpu->bytes = percpu->nr_cpus * at;
+}
+
+static size_t mapped_bytes(const struct percpu *percpu)
+{
+	return (size_t)percpu->nr_cpus << PERCPU_SHIFT;
 }
 
 static void open_first(struct percpu *percpu, const uint32_t *entries)
@@ -83,8 +124,9 @@ static void open_first(struct percpu *percpu, const uint32_t *entries)
 			struct slot *slot =
 				percpu_slot(percpu, cpu, percpu->offset[i]);
 
-			slot->mask = entries[i] - 1;
+			slot->size = 2 * entries[i];
 			slot->open_limit = slot->limit = 1;
+			slot->ends.window = SLOT_WINDOW(0, 1);
 		}
 	}
 }
@@ -93,19 +135,17 @@ int percpu_init(struct percpu *percpu, unsigned int nr_lists,
 		const uint32_t *entries, enum percpu_mode want)
 {
 	void *base;
-	int error;
 
 	ASSERT(nr_lists && nr_lists <= PERCPU_LISTS_MAX);
 	*percpu = (struct percpu){ .nr_lists = nr_lists };
 	choose_mode(percpu, want);
-	error = lay_out(percpu, entries);
-	if (error || !percpu->bytes)
-		return error;
-	error = os->map_backed(percpu->bytes, HUGE_SIZE, OS_LAZY, &base);
-	if (error)
+	lay_out(percpu, entries);
+	if (!percpu->nr_cpus)
+		return 0;
+	if (os->map_backed(mapped_bytes(percpu), PAGE_SIZE, OS_LAZY, &base))
 		return -ENOMEM;
-	/* A huge page would be hundreds of CPUs that never run. */
-	os->advise(base, percpu->bytes, OS_NO_HUGE);
+	/* One huge page would be four CPUs that perhaps never run. */
+	os->advise(base, mapped_bytes(percpu), OS_NO_HUGE);
 	percpu->base = base;
 	open_first(percpu, entries);
 	return 0;
@@ -114,7 +154,7 @@ int percpu_init(struct percpu *percpu, unsigned int nr_lists,
 void percpu_destroy(struct percpu *percpu)
 {
 	if (percpu->base)
-		os->unmap(percpu->base, percpu->bytes);
+		os->unmap(percpu->base, mapped_bytes(percpu));
 	*percpu = (struct percpu){ .mode = PERCPU_OFF };
 }
 
@@ -126,19 +166,6 @@ struct turn {
 	struct cpu_signals signals;
 };
 
-static struct percpu_lock *lock_of(const struct percpu *percpu,
-				   unsigned int cpu)
-{
-	return (struct percpu_lock *)percpu_slot(percpu, cpu, 0);
-}
-
-/* As in os/lock.c: 0 free, 1 held, 2 held and somebody sleeps. */
-static void lock_unlock(struct percpu_lock *lock)
-{
-	if (unlikely(exchange_release(&lock->word, 0) == 2))
-		os->wake(&lock->word);
-}
-
 static struct slot *try_lock(struct percpu *percpu, uint32_t offset,
 			     struct turn *turn)
 {
@@ -148,14 +175,14 @@ static struct slot *try_lock(struct percpu *percpu, uint32_t offset,
 	if (cpu >= percpu->nr_cpus)
 		return NULL;
 	turn->lock = lock_of(percpu, cpu);
-	if (!cas_acquire(&turn->lock->word, 0, 1)) { /* pairs with unlock */
+	if (!cas_acquire(&turn->lock->word, 0, 1)) { /* pairs with cpu_unlock */
 		add_relaxed(&percpu->nr_bypass, 1);
 		return NULL;
 	}
 	slot = percpu_slot(percpu, cpu, offset);
 	if (load_acquire(&slot->limit)) /* pairs with percpu_open */
 		return slot;
-	lock_unlock(turn->lock);
+	cpu_unlock(turn->lock);
 	return NULL;
 }
 
@@ -176,47 +203,9 @@ static struct slot *turn_begin(struct percpu *percpu, uint32_t offset,
 
 static void turn_end(struct turn *turn)
 {
-	lock_unlock(turn->lock);
+	cpu_unlock(turn->lock);
 	if (turn->masked)
 		cpu_restore_signals(&turn->signals);
-}
-
-/* Ends are stored as atomics, since slot_count reads them from anywhere. */
-static uint32_t copy_newest(struct slot *slot, uint32_t *out, uint32_t nr)
-{
-	uint32_t head = slot->ends.head;
-
-	nr = (uint32_t)min_size(nr, slot_count(slot));
-	for (uint32_t i = 0; i < nr; i++)
-		out[i] = slot->ring[--head & slot->mask];
-	store_release(&slot->ends.head, head); /* [C6] */
-	return nr;
-}
-
-static uint32_t copy_oldest(struct slot *slot, uint32_t *out, uint32_t nr)
-{
-	uint32_t tail = slot->ends.tail;
-
-	nr = (uint32_t)min_size(nr, slot_count(slot));
-	for (uint32_t i = 0; i < nr; i++)
-		out[i] = slot->ring[tail++ & slot->mask];
-	store_release(&slot->ends.tail, tail); /* [C6] */
-	return nr;
-}
-
-static uint32_t copy_in(struct slot *slot, const uint32_t *in, uint32_t nr)
-{
-	uint32_t head = slot->ends.head;
-	uint32_t count = slot_count(slot);
-	uint32_t limit = load_relaxed(&slot->limit);
-
-	if (count >= limit)
-		return 0;
-	nr = (uint32_t)min_size(nr, limit - count);
-	for (uint32_t i = 0; i < nr; i++)
-		slot->ring[head++ & slot->mask] = in[i];
-	store_release(&slot->ends.head, head); /* [C6] */
-	return nr;
 }
 
 /* Whatever the mode */
@@ -238,7 +227,10 @@ static __attribute__((cold, noinline)) void gave_up(struct percpu *percpu)
 		again_value < 0 ? SLOT_NONE : again_value;                     \
 	})
 
-#define AT_LEAST_0(value) ((value) < 0 ? 0u : (uint32_t)(value))
+static uint32_t at_least_0(int64_t value)
+{
+	return value < 0 ? 0 : (uint32_t)value;
+}
 
 int64_t percpu_pop(struct percpu *percpu, uint32_t offset)
 {
@@ -246,31 +238,19 @@ int64_t percpu_pop(struct percpu *percpu, uint32_t offset)
 	struct slot *slot;
 	uint32_t page, nr;
 
-	if (percpu->nr_rseq)
+	if (percpu->rseq_end)
 		return TRY_AGAIN(percpu, slot_pop(percpu, offset));
 	slot = turn_begin(percpu, offset, &turn);
 	if (!slot)
 		return SLOT_NONE;
-	nr = copy_newest(slot, &page, 1);
+	nr = array_take_newest(slot, &page, 1);
 	turn_end(&turn);
 	return nr ? (int64_t)page : SLOT_NONE;
 }
 
 bool percpu_push(struct percpu *percpu, uint32_t offset, uint32_t page)
 {
-	struct turn turn;
-	struct slot *slot;
-	uint32_t nr;
-
-	if (percpu->nr_rseq)
-		return TRY_AGAIN(percpu, slot_push_once(percpu, offset, page)) >
-		       0;
-	slot = turn_begin(percpu, offset, &turn);
-	if (!slot)
-		return false;
-	nr = copy_in(slot, &page, 1);
-	turn_end(&turn);
-	return nr;
+	return percpu_push_batch(percpu, offset, &page, 1);
 }
 
 uint32_t percpu_pop_batch(struct percpu *percpu, uint32_t offset, uint32_t *out,
@@ -278,17 +258,14 @@ uint32_t percpu_pop_batch(struct percpu *percpu, uint32_t offset, uint32_t *out,
 {
 	struct turn turn;
 	struct slot *slot;
-	int64_t got;
 
-	if (percpu->nr_rseq) {
-		got = TRY_AGAIN(percpu,
-				slot_pop_batch(percpu, offset, out, nr));
-		return AT_LEAST_0(got);
-	}
+	if (percpu->rseq_end)
+		return at_least_0(TRY_AGAIN(
+			percpu, slot_pop_batch(percpu, offset, out, nr)));
 	slot = turn_begin(percpu, offset, &turn);
 	if (!slot)
 		return 0;
-	nr = copy_newest(slot, out, nr);
+	nr = array_take_newest(slot, out, nr);
 	turn_end(&turn);
 	return nr;
 }
@@ -298,19 +275,31 @@ uint32_t percpu_pop_oldest(struct percpu *percpu, uint32_t offset,
 {
 	struct turn turn;
 	struct slot *slot;
-	int64_t got;
 
-	if (percpu->nr_rseq) {
-		got = TRY_AGAIN(percpu,
-				slot_pop_oldest(percpu, offset, out, nr));
-		return AT_LEAST_0(got);
-	}
+	if (percpu->rseq_end)
+		return at_least_0(TRY_AGAIN(
+			percpu, slot_pop_oldest(percpu, offset, out, nr)));
 	slot = turn_begin(percpu, offset, &turn);
 	if (!slot)
 		return 0;
-	nr = copy_oldest(slot, out, nr);
+	nr = array_take_oldest(slot, out, nr);
 	turn_end(&turn);
 	return nr;
+}
+
+static uint32_t push_by_section(struct percpu *percpu, uint32_t offset,
+				const uint32_t *in, uint32_t nr)
+{
+	uint32_t done;
+
+	done = at_least_0(
+		TRY_AGAIN(percpu, slot_push_batch(percpu, offset, in, nr)));
+	if (done == nr || TRY_AGAIN(percpu, slot_move_down(percpu, offset)) < 0)
+		return done;
+	in += done;
+	nr -= done;
+	return done + at_least_0(TRY_AGAIN(
+			      percpu, slot_push_batch(percpu, offset, in, nr)));
 }
 
 uint32_t percpu_push_batch(struct percpu *percpu, uint32_t offset,
@@ -318,17 +307,13 @@ uint32_t percpu_push_batch(struct percpu *percpu, uint32_t offset,
 {
 	struct turn turn;
 	struct slot *slot;
-	int64_t got;
 
-	if (percpu->nr_rseq) {
-		got = TRY_AGAIN(percpu,
-				slot_push_batch(percpu, offset, in, nr));
-		return AT_LEAST_0(got);
-	}
+	if (percpu->rseq_end)
+		return push_by_section(percpu, offset, in, nr);
 	slot = turn_begin(percpu, offset, &turn);
 	if (!slot)
 		return 0;
-	nr = copy_in(slot, in, nr);
+	nr = array_put(slot, in, nr);
 	turn_end(&turn);
 	return nr;
 }
@@ -340,90 +325,6 @@ struct slot *percpu_here(struct percpu *percpu, uint32_t offset)
 	return cpu < percpu->nr_cpus ? percpu_slot(percpu, cpu, offset) : NULL;
 }
 
-/* Limits and closing */
-
-void percpu_set_limit(struct slot *slot, uint32_t limit)
-{
-	uint32_t old = load_relaxed(&slot->limit);
-
-	ASSERT(limit && limit <= slot->mask + 1);
-	store_relaxed(&slot->open_limit, limit);
-	while (old && !cas_acquire(&slot->limit, old, limit)) /* [C3] */
-		old = load_relaxed(&slot->limit);
-}
-
-static void close_lists(struct percpu *percpu, unsigned int cpu)
-{
-	for (uint32_t i = 1; i < percpu->nr_lists; i++)
-		store_relaxed(
-			&percpu_slot(percpu, cpu, percpu->offset[i])->limit, 0);
-	if (cpu != (unsigned int)cpu_here())
-		add_relaxed(&percpu->nr_remote, percpu->nr_lists - 1);
-}
-
-/* Not bounded by anything but the holder's next turn to run: a few stores. */
-static void take_lock(struct percpu_lock *lock)
-{
-	if (cas_acquire(&lock->word, 0, 1)) /* pairs with lock_unlock */
-		return;
-	while (exchange_acquire(&lock->word, 2))
-		os->wait(&lock->word, 2, UINT64_MAX);
-}
-
-static void close_under_lock(struct percpu *percpu, unsigned int cpu)
-{
-	struct percpu_lock *lock = lock_of(percpu, cpu);
-
-	take_lock(lock);
-	close_lists(percpu, cpu);
-	lock_unlock(lock);
-}
-
-int percpu_close(struct percpu *percpu, unsigned int cpu)
-{
-	ASSERT(cpu < percpu->nr_cpus);
-	if (!percpu->nr_rseq) {
-		close_under_lock(percpu, cpu);
-		return 0;
-	}
-	close_lists(percpu, cpu);
-	if (!os->restart_others((int)cpu))
-		return 0;
-	percpu_open(percpu, cpu);
-	return -EAGAIN;
-}
-
-int percpu_close_all(struct percpu *percpu)
-{
-	for (unsigned int cpu = 0; cpu < percpu->nr_cpus; cpu++) {
-		if (percpu->nr_rseq)
-			close_lists(percpu, cpu);
-		else
-			close_under_lock(percpu, cpu);
-	}
-	if (!percpu->nr_rseq || !os->restart_others(-1))
-		return 0;
-	for (unsigned int cpu = 0; cpu < percpu->nr_cpus; cpu++)
-		percpu_open(percpu, cpu);
-	return -EAGAIN;
-}
-
-uint32_t slot_take_closed(struct slot *slot, uint32_t *out, uint32_t nr)
-{
-	ASSERT(!load_relaxed(&slot->limit));
-	return copy_oldest(slot, out, nr);
-}
-
-void percpu_open(struct percpu *percpu, unsigned int cpu)
-{
-	for (uint32_t i = 1; i < percpu->nr_lists; i++) {
-		struct slot *slot = percpu_slot(percpu, cpu, percpu->offset[i]);
-
-		/* pairs with try_lock, and with the section's look at it */
-		store_release(&slot->limit, load_relaxed(&slot->open_limit));
-	}
-}
-
 /*
  * The kernel takes the registration for restart_others over from the parent,
  * but says so nowhere; asking again is cheap while there is one thread.
@@ -432,24 +333,27 @@ void percpu_fork_child(struct percpu *percpu)
 {
 	for (unsigned int cpu = 0; cpu < percpu->nr_cpus; cpu++)
 		lock_of(percpu, cpu)->word = 0;
-	if (!percpu->nr_rseq || !os->restart_register())
+	if (!percpu->rseq_end || !os->restart_register())
 		return;
-	percpu->nr_rseq = 0;
+	percpu->rseq_end = 0;
 	percpu->mode = PERCPU_LOCK;
 	percpu->mode_fell_back = true;
 }
 
+static void check_slot(const struct slot *slot)
+{
+	union slot_ends ends = { .word = load_acquire(&slot->ends.word) };
+	uint32_t tail = SLOT_TAIL(ends.window);
+
+	ASSERT(tail <= ends.head && ends.head <= slot->size); /* [C2] */
+	ASSERT(ends.head - tail <= slot_room(slot));	      /* [C2] */
+	ASSERT(SLOT_TOP(ends.window) <= slot->size);
+	ASSERT(load_relaxed(&slot->limit) <= slot_room(slot));
+}
+
 void percpu_check(const struct percpu *percpu)
 {
-	for (unsigned int cpu = 0; cpu < percpu->nr_cpus; cpu++) {
-		for (uint32_t i = 0; i < percpu->nr_lists; i++) {
-			const struct slot *slot =
-				percpu_slot(percpu, cpu, percpu->offset[i]);
-			uint32_t room = i ? slot->mask + 1 : 0;
-
-			ASSERT(slot_count(slot) <= room); /* [C2] */
-			ASSERT(load_relaxed(&slot->limit) <= room);
-			ASSERT(load_relaxed(&slot->open_limit) <= room);
-		}
-	}
+	for (unsigned int cpu = 0; cpu < percpu->nr_cpus; cpu++)
+		for (uint32_t i = 0; i < percpu->nr_lists; i++)
+			check_slot(slot_nr(percpu, cpu, i));
 }

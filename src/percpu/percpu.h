@@ -3,33 +3,45 @@
  * Per-CPU lists of page numbers.
  *
  *	base ── CPU 0 ──┬─ list 0 (never open) ── header
- *	 │		├─ list 1 ── header, ring of 2^n page numbers
+ *	 │		├─ list 1 ── header, array of page numbers
  *	 │		└─ list 2 ── …
  *	 └─ CPU 1 ── …		one stride for each possible CPU
  *
- * A list is a ring: pushed and popped at the newest end, drained at the oldest.
- * Both ends stand in one word, so each operation ends in one store that commits
- * it; until then nothing of it can be seen.
+ *	array	0 ──── tail ═══════════ head ──── top ──── size
+ *		 free	    │ oldest … newest │ room	 │ not now
+ *
+ * A list is what lies between tail and head: pushed and popped at the newest
+ * end, drained at the oldest, so it wanders up the array.  When it is at the
+ * end it is moved down; an array is twice the list's room, so that this costs
+ * less than one entry's copy for each that was drained [C7].  (A ring needs no
+ * moving, but two more instructions at each pop and push.)
+ * All three stand in one word, so each operation ends in one store that
+ * commits it; until then nothing of it can be seen.
  *
  * Two ways to use a list of the CPU that a thread happens to run on:
  *
  *	slot_*	  a restartable sequence (rseq).  A thread that is preempted,
  *		  migrated or signalled inside begins anew, so there is neither
  *		  a lock nor an atomic access, and a handler may do anything
- *		  meanwhile.  Fails at once where percpu->nr_rseq is 0, and
+ *		  meanwhile.  Fails at once where the mode is not rseq, and
  *		  where it was interrupted.
  *	percpu_*  whatever the mode is: rseq, else a lock for each CPU that is
  *		  tried once.  Never waits; a failure means "go to the zone".
  *
  * [C1] A list is changed by sections on its own CPU, or by the one thread that
- *	closed it (percpu_close … percpu_open), never by both: limit 0 is looked
+ *	closed it (percpu_close … percpu_open), never by both: closed is looked
  *	at inside the section, and closing returns only when no section that
  *	saw it open can still commit (membarrier, or the CPU's lock).
- * [C2] head - tail <= mask + 1, modulo 2^32; pushing stops at limit.
- * [C3] A limit that is 0 changes only through percpu_open.
+ * [C2] tail <= head <= size, and head - tail <= size / 2; pushing stops at top,
+ *	which is the smaller of tail + limit and size.
+ * [C3] A limit that is 0 changes only through percpu_open.  A list is closed in
+ *	two words: limit 0, which stops the operations that store tail and top,
+ *	and SLOT_CLOSED in tail with a top of 0, which stop the others.
  * [C4] Nothing here writes a word that the kernel owns, except rseq_cs.
+ * [C7] Where head is at the end and the list is not full, tail >= head - tail:
+ *	moving the list down never overlaps.
  *
- * Pages in a ring between two calls belong to the list; a section that was
+ * Pages in a list between two calls belong to the list; a section that was
  * given up has changed nothing.
  */
 #ifndef PERCPU_PERCPU_H
@@ -39,6 +51,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 
 enum percpu_mode {
@@ -53,24 +66,38 @@ enum percpu_mode {
  * list that is empty and full.  It costs the fast path no test to use it. */
 #define PERCPU_CLOSED_LIST 0
 
-/* A ring's two ends, in one word: entries tail … head - 1, modulo 2^32. */
-struct slot_ends {
-	uint32_t tail; /* oldest */
-	uint32_t head; /* one past the newest */
+/* Room of a list at most, and bytes of all lists of a CPU (a constant, since
+ * the fast path multiplies with it; only what is used is ever resident). */
+#define PERCPU_ENTRIES_MAX 8192u
+#define PERCPU_SHIFT	   19
+#define PERCPU_STRIDE	   (1u << PERCPU_SHIFT)
+
+/* Where the entries are; one word, so that it can be replaced as one. */
+union slot_ends {
+	uint64_t word;
+	struct {
+		uint32_t window; /* tail | SLOT_CLOSED if so | top << 16 */
+		uint32_t head;	 /* one past the newest */
+	};
 };
+
+#define SLOT_CLOSED	       0x8000u
+#define SLOT_TAIL(window)      ((window)&0x7fffu)
+#define SLOT_TOP(window)       ((window) >> 16)
+#define SLOT_WINDOW(tail, top) ((tail) | (uint32_t)(top) << 16)
 
 struct slot {
 	/* own CPU (rseq), or the CPU's lock, or whoever closed it */
-	struct slot_ends ends __attribute__((aligned(8)));
+	union slot_ends ends;
 	/* atomic [C3] */
 	uint32_t limit; /* entries at most; 0: closed */
 	/* const after init */
-	uint32_t mask; /* entries of the ring - 1 */
+	uint32_t size; /* entries of the array: twice the room */
 	/* the page layer's, changed by whoever refills or drains (zone lock) */
 	uint32_t open_limit; /* what limit is when it is open */
 	uint32_t user[11];
 	/* as ends */
-	uint32_t ring[];
+	uint32_t page[];
 };
 
 /* One CPU's lock, in the line before its lists; lock and mask modes only. */
@@ -81,15 +108,15 @@ struct percpu_lock {
 
 struct percpu {
 	/* const after init: all that the fast path reads */
-	char *base;	  /* of CPU 0 */
-	uint32_t shift;	  /* a CPU's stride is 1 << shift */
-	uint32_t nr_rseq; /* CPUs that sections may use; 0: mode is not rseq */
-	uint32_t nr_cpus; /* possible ones; 0: mode is PERCPU_OFF */
+	char *base;	   /* of CPU 0 */
+	uint32_t rseq_end; /* bytes of strides that sections may use; 0: mode
+			      is not rseq */
+	uint32_t nr_cpus;  /* possible ones; 0: mode is PERCPU_OFF */
 	uint32_t nr_lists;
 	uint32_t offset[PERCPU_LISTS_MAX]; /* of each list in a stride */
 	enum percpu_mode mode;
 	bool mode_fell_back; /* rseq was asked for, or AUTO, and is not there */
-	size_t bytes;
+	size_t bytes;	     /* that lists can take if all are used */
 	/* atomic, relaxed: statistics */
 	uint64_t nr_bypass;  /* the lock was taken: gone to the zone */
 	uint64_t nr_aborted; /* given up after PERCPU_TRIES aborts */
@@ -101,7 +128,7 @@ struct percpu {
 
 /*
  * percpu_init - lists with room for @entries[i] page numbers (list 0: nothing)
- * @entries: powers of two; @want: PERCPU_RSEQ falls back to PERCPU_LOCK.
+ * @entries: up to PERCPU_ENTRIES_MAX; twice their sum must fit a stride; @want: PERCPU_RSEQ falls back to PERCPU_LOCK.
  * All lists begin empty and open, with a limit of 1.
  * Returns 0 or -ENOMEM; percpu->mode says what is in force.  In the build for
  * one CPU that is PERCPU_OFF: there are no lists but on paper.
@@ -113,17 +140,29 @@ void percpu_destroy(struct percpu *percpu);
 static inline struct slot *percpu_slot(const struct percpu *percpu,
 				       unsigned int cpu, uint32_t offset)
 {
-	return (struct slot *)(percpu->base + ((size_t)cpu << percpu->shift) +
+	return (struct slot *)(percpu->base + ((size_t)cpu << PERCPU_SHIFT) +
 			       offset);
 }
 
 /* Entries now: a hint unless it is closed or nobody runs. */
 static inline uint32_t slot_count(const struct slot *slot)
 {
-	uint64_t word = __atomic_load_n((const uint64_t *)&slot->ends,
-					__ATOMIC_ACQUIRE);
+	union slot_ends ends = { .word = load_acquire(&slot->ends.word) };
 
-	return (uint32_t)(word >> 32) - (uint32_t)word;
+	return ends.head - SLOT_TAIL(ends.window);
+}
+
+/* The oldest entry: a hint, and anything where there is none. */
+static inline uint32_t slot_oldest(const struct slot *slot)
+{
+	return load_relaxed(
+		&slot->page[SLOT_TAIL(load_relaxed(&slot->ends.window))]);
+}
+
+/* What its limit may be set to. */
+static inline uint32_t slot_room(const struct slot *slot)
+{
+	return slot->size / 2;
 }
 
 /* Whatever the mode; never waits.  A page number, or -1. */
@@ -149,7 +188,7 @@ void percpu_set_limit(struct slot *slot, uint32_t limit);
  * One thread at a time for one CPU.  Waits for a section that runs there to
  * end; a section never waits for this.  -EAGAIN: membarrier failed; the lists
  * are open again.
- * percpu_close_all: of all CPUs, with one membarrier.
+ * percpu_close_all: of all CPUs, with one membarrier for all.
  */
 int percpu_close(struct percpu *percpu, unsigned int cpu);
 int percpu_close_all(struct percpu *percpu);
@@ -175,6 +214,8 @@ void percpu_check(const struct percpu *percpu);
  *	int64_t slot_pop_batch(percpu, offset, out, nr)
  *	int64_t slot_pop_oldest(percpu, offset, out, nr)
  *	int64_t slot_push_batch(percpu, offset, in, nr)
+ *
+ * A push fails also at the end of the array; percpu_* moves the list down.
  */
 enum {
 	SLOT_NONE = -1,

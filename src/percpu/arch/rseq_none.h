@@ -46,4 +46,10 @@ static inline int64_t slot_push_batch(const struct percpu *percpu,
 	return SLOT_NONE;
 }
 
+static inline int slot_move_down(const struct percpu *percpu, uint32_t offset)
+{
+	(void)percpu, (void)offset;
+	return SLOT_NONE;
+}
+
 #endif /* PERCPU_ARCH_RSEQ_NONE_H */

@@ -1,20 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The operations of percpu.h as restartable sequences, x86-64.
+ *
+ * What a sequence is.  A thread can tell the kernel "these instructions must
+ * run in one piece, on this CPU" by storing the address of a descriptor into
+ * its rseq area:
+ *
+ *	descriptor	flags, start, length, abort address
+ *	rseq area	cpu_id_start, cpu_id, -> descriptor
+ *
+ * The kernel does nothing until it preempts the thread, moves it to another
+ * CPU, delivers a signal to it, or is asked to by membarrier.  Then it compares
+ * the thread's instruction pointer with the descriptor.  Inside, the thread
+ * goes on at the abort address; outside, the descriptor is forgotten.
+ * So nothing has to be stored when a sequence ends.
+ *
+ * What follows from it for the code below.
+ *
+ * [S1] A section reads what it likes, writes what nobody looks at (array
+ *	entries beyond head, the caller's buffer, room below tail), and ends in
+ *	one store that makes it true: the committing store, the last instruction
+ *	before label 3.  Interrupted before it, nothing has happened; once it is
+ *	executed the section is over, so it cannot happen twice.
+ * [S2] The number of the CPU is read inside.  Read before, it could be of a CPU
+ *	that the thread has left, and no abort would tell.
+ * [S3] The number is compared as unsigned: a thread without an area has -1, one
+ *	whose registration was refused -2.  It is compared as bytes of strides,
+ *	since it is multiplied while it is loaded: -1 and -2 stay the largest.
+ *	Where the mode is not rseq the bound is 0, so that all are too large.
+ * [S4] Closed is looked at inside, and by the same load that says where to
+ *	stop: a closed list has its oldest entry beyond any head and room for
+ *	none.  So there is no test for it, and no load of it that could be older
+ *	or newer than that of the end it guards.
+ * [S5] The kernel reads the descriptor while sections run, so it must stay
+ *	mapped: the library is linked so that it is never unloaded.
+ * [S6] In front of the abort address stands a number that the process told
+ *	the kernel when it registered.  Without it the kernel would kill the
+ *	process: an abort address must not be a way to send a thread anywhere.
+ *
+ * The abort leads to a label of C, outside of the section; all that was in
+ * registers is lost, so nothing but "interrupted" is returned.  Beginning anew
+ * is left to the slow path, which has to come to this list anyway: it costs the
+ * fast one nothing, and a debugger that steps through a section, and aborts
+ * it at each step, is rid of it after PERCPU_TRIES rounds.
+ *
+ * Sections make no call and touch no stack.  They may fault (a buffer, an array
+ * entry that is touched first): a fault that is served without a switch goes
+ * on, one with a switch aborts.
  */
 #ifndef PERCPU_ARCH_RSEQ_X86_64_H
 #define PERCPU_ARCH_RSEQ_X86_64_H
 
 #define PERCPU_HAVE_RSEQ 1
 
-/* Bytes from the thread pointer to the rseq area, the same for all threads. */
-extern ptrdiff_t percpu_rseq_offset;
+/*
+ * Bytes from the thread pointer to the rseq area, the same for all threads;
+ * set before the first list is made, never 0 after.  Tests point it elsewhere.
+ */
+extern ptrdiff_t percpu_rseq_offset __attribute__((visibility("hidden")));
+
+/* Where a thread's variable stands, as such an offset. */
+static inline ptrdiff_t rseq_offset_of(const void *variable)
+{
+	const char *self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return (const char *)variable - self;
+}
 
 /* clang-format off */
 
 /*
  * Label 1: the descriptor.  2: first instruction of the section.  3: the first
  * one behind it.  4: where the kernel sends whoever was interrupted inside.
+ * Debuggers look for the list of descriptors, to step over sections.
  */
 #define RSEQ_DESCRIPTOR							\
 	".pushsection __rseq_cs, \"aw\", @progbits\n\t"			\
@@ -27,9 +86,10 @@ extern ptrdiff_t percpu_rseq_offset;
 	".quad 1b\n\t"							\
 	".popsection\n\t"
 
-/* The signature in front of 4 is the last half of "ud1 0x53053053(%rip),%edi",
- * so that what stands there reads as instructions. */
-#define RSEQ_ABORT							\
+/* [S6] The signature is the last half of "ud1 0x53053053(%rip),%edi", so that
+ * what stands there reads as an instruction, and traps if it is executed. */
+#define RSEQ_LEAVE							\
+	"\n3:\n\t"							\
 	".pushsection .text.unlikely, \"ax\", @progbits\n\t"		\
 	".byte 0x0f, 0xb9, 0x3d\n\t"					\
 	".long 0x53053053\n"						\
@@ -43,27 +103,25 @@ extern ptrdiff_t percpu_rseq_offset;
 	"leaq 1b(%%rip), %[slot]\n\t"					\
 	"movq %[slot], %%fs:8(%[area])\n"				\
 	"2:\n\t"							\
-	"movl %%fs:4(%[area]), %k[slot]\n\t"				\
-	"cmpl %[nr_rseq], %k[slot]\n\t"					\
+	"imull %[stride], %%fs:4(%[area]), %k[slot]\n\t" /* [S2] */	\
+	"cmpl %[end], %k[slot]\n\t" /* [S3] */				\
 	"jae %l[none]\n\t"						\
-	"shlq %%cl, %[slot]\n\t"					\
 	"addq %[base], %[slot]\n\t"					\
 	"addq %[offset], %[slot]\n\t"
 
-#define RSEQ_LEAVE							\
-	"\n3:\n\t"							\
-	RSEQ_ABORT
-
 #define RSEQ_IN								\
-	[area] "r"(percpu_rseq_offset), [nr_rseq] "m"(percpu->nr_rseq),	\
-	[base] "m"(percpu->base), "c"(percpu->shift),			\
+	[area] "r"(percpu_rseq_offset), [end] "m"(percpu->rseq_end),	\
+	[base] "m"(percpu->base), [stride] "i"(PERCPU_STRIDE),		\
 	[offset] "r"((uint64_t)offset)
 
-#define TAIL  "0(%[slot])"
+/* struct slot; percpu.c asserts that it is so */
+#define TAIL  "0(%[slot])" /* 16 bits */
+#define TOP   "2(%[slot])" /* 16 bits */
 #define HEAD  "4(%[slot])"
 #define LIMIT "8(%[slot])"
-#define MASK  "12(%[slot])"
-#define RING(index) "64(%[slot], %q[" #index "], 4)"
+#define SIZE  "12(%[slot])"
+#define ENTRY(index) "64(%[slot], %q[" #index "], 4)"
+#define BELOW(index) "60(%[slot], %q[" #index "], 4)"
 
 static inline int64_t slot_pop(const struct percpu *percpu, uint32_t offset)
 {
@@ -71,15 +129,11 @@ static inline int64_t slot_pop(const struct percpu *percpu, uint32_t offset)
 
 	__asm__ volatile goto(
 		RSEQ_ENTER
-		"cmpl $0, " LIMIT "\n\t"
-		"je %l[none]\n\t"
-		"movl " HEAD ", %k[head]\n\t"
-		"cmpl " TAIL ", %k[head]\n\t"
-		"je %l[none]\n\t"
-		"decl %k[head]\n\t"
-		"movl " MASK ", %k[page]\n\t"
-		"andl %k[head], %k[page]\n\t"
-		"movl " RING(page) ", %k[page]\n\t"
+		"movl " HEAD ", %k[page]\n\t"
+		"cmpw " TAIL ", %w[page]\n\t" /* [S4] */
+		"jbe %l[none]\n\t"
+		"leal -1(%q[page]), %k[head]\n\t"
+		"movl " BELOW(page) ", %k[page]\n\t"
 		"movl %k[head], " HEAD
 		RSEQ_LEAVE
 		: [slot] "=&r"(slot), [head] "=&r"(head), [page] "=&r"(page)
@@ -93,25 +147,22 @@ aborted:
 	return SLOT_ABORTED;
 }
 
+/* 1, or negative. */
 static inline int slot_push_once(const struct percpu *percpu, uint32_t offset,
 				 uint32_t page)
 {
-	uint64_t slot, head, index;
+	uint64_t slot, head;
 
 	__asm__ volatile goto(
 		RSEQ_ENTER
 		"movl " HEAD ", %k[head]\n\t"
-		"movl %k[head], %k[index]\n\t"
-		"subl " TAIL ", %k[index]\n\t"
-		"cmpl " LIMIT ", %k[index]\n\t"
+		"cmpw " TOP ", %w[head]\n\t" /* [S4] */
 		"jae %l[none]\n\t"
-		"movl " MASK ", %k[index]\n\t"
-		"andl %k[head], %k[index]\n\t"
-		"movl %k[page], " RING(index) "\n\t"
+		"movl %k[page], " ENTRY(head) "\n\t"
 		"incl %k[head]\n\t"
 		"movl %k[head], " HEAD
 		RSEQ_LEAVE
-		: [slot] "=&r"(slot), [head] "=&r"(head), [index] "=&r"(index)
+		: [slot] "=&r"(slot), [head] "=&r"(head)
 		: RSEQ_IN, [page] "r"(page)
 		: "memory", "cc"
 		: none, aborted);
@@ -122,18 +173,23 @@ aborted:
 	return SLOT_ABORTED;
 }
 
-/* taken: the smaller of what is wanted and what there is. */
-#define RSEQ_COUNT							\
-	"cmpl $0, " LIMIT "\n\t"					\
-	"je %l[none]\n\t"						\
-	"movl " HEAD ", %k[taken]\n\t"					\
-	"subl " TAIL ", %k[taken]\n\t"					\
+/* A value above 0 in taken, to be cut to nr; i: 0.  Flags are of a subtraction
+ * that gave it: below 0 where the list is closed [S4]. */
+#define RSEQ_CUT							\
+	"jbe %l[none]\n\t"						\
 	"cmpl %[nr], %k[taken]\n\t"					\
-	"cmovael %[nr], %k[taken]\n\t"					\
+	"cmoval %[nr], %k[taken]\n\t"					\
 	"xorl %k[i], %k[i]\n\t"						\
 	"testl %k[taken], %k[taken]\n\t"				\
-	"je %l[none]\n\t"
+	"je %l[none]\n"
 
+/* One entry further, as long as there are entries to take. */
+#define RSEQ_NEXT							\
+	"incl %k[i]\n\t"						\
+	"cmpl %k[taken], %k[i]\n\t"					\
+	"jne 5b\n\t"
+
+/* The newest; out[0] is what slot_pop would have returned. */
 static inline int64_t slot_pop_batch(const struct percpu *percpu,
 				     uint32_t offset, uint32_t *out,
 				     uint32_t nr)
@@ -142,17 +198,16 @@ static inline int64_t slot_pop_batch(const struct percpu *percpu,
 
 	__asm__ volatile goto(
 		RSEQ_ENTER
-		RSEQ_COUNT
-		"movl " HEAD ", %k[at]\n"
-		"6:\n\t"
-		"decl %k[at]\n\t"
-		"movl " MASK ", %k[page]\n\t"
-		"andl %k[at], %k[page]\n\t"
-		"movl " RING(page) ", %k[page]\n\t"
+		"movl " HEAD ", %k[at]\n\t"
+		"movzwl " TAIL ", %k[page]\n\t"
+		"movl %k[at], %k[taken]\n\t"
+		"subl %k[page], %k[taken]\n\t"
+		RSEQ_CUT
+		"5:\n\t"
+		"movl " BELOW(at) ", %k[page]\n\t"
 		"movl %k[page], (%[out], %q[i], 4)\n\t"
-		"incl %k[i]\n\t"
-		"cmpl %k[taken], %k[i]\n\t"
-		"jne 6b\n\t"
+		"decl %k[at]\n\t"
+		RSEQ_NEXT
 		"movl %k[at], " HEAD
 		RSEQ_LEAVE
 		: [slot] "=&r"(slot), [at] "=&r"(at), [i] "=&r"(i),
@@ -167,72 +222,73 @@ aborted:
 	return SLOT_ABORTED;
 }
 
+/*
+ * The oldest; commits tail and top, which others may be changing (closing, a
+ * new limit): limit is looked at first, so that whoever changes it finds at
+ * most one store of a section that had not seen it [C3].
+ */
 static inline int64_t slot_pop_oldest(const struct percpu *percpu,
 				      uint32_t offset, uint32_t *out,
+				      uint32_t nr)
+{
+	uint64_t slot, at, i, taken, page, top;
+
+	__asm__ volatile goto(
+		RSEQ_ENTER
+		"movl " LIMIT ", %k[top]\n\t"
+		"testl %k[top], %k[top]\n\t"
+		"je %l[none]\n\t"
+		"movl " HEAD ", %k[taken]\n\t"
+		"movzwl " TAIL ", %k[at]\n\t"
+		"subl %k[at], %k[taken]\n\t"
+		RSEQ_CUT
+		"5:\n\t"
+		"movl " ENTRY(at) ", %k[page]\n\t"
+		"movl %k[page], (%[out], %q[i], 4)\n\t"
+		"incl %k[at]\n\t"
+		RSEQ_NEXT
+		/* top: the smaller of tail + limit and the array's end */
+		"addl %k[at], %k[top]\n\t"
+		"cmpl " SIZE ", %k[top]\n\t"
+		"cmoval " SIZE ", %k[top]\n\t"
+		"shll $16, %k[top]\n\t"
+		"orl %k[at], %k[top]\n\t"
+		"movl %k[top], " TAIL
+		RSEQ_LEAVE
+		: [slot] "=&r"(slot), [at] "=&r"(at), [i] "=&r"(i),
+		  [taken] "=&r"(taken), [page] "=&r"(page), [top] "=&r"(top)
+		: RSEQ_IN, [out] "r"(out), [nr] "r"(nr)
+		: "memory", "cc"
+		: none, aborted);
+	return (int64_t)taken;
+none:
+	return SLOT_NONE;
+aborted:
+	return SLOT_ABORTED;
+}
+
+/* As many as fit below the top; in[0] first. */
+static inline int64_t slot_push_batch(const struct percpu *percpu,
+				      uint32_t offset, const uint32_t *in,
 				      uint32_t nr)
 {
 	uint64_t slot, at, i, taken, page;
 
 	__asm__ volatile goto(
 		RSEQ_ENTER
-		RSEQ_COUNT
-		"movl " TAIL ", %k[at]\n"
-		"6:\n\t"
-		"movl " MASK ", %k[page]\n\t"
-		"andl %k[at], %k[page]\n\t"
-		"movl " RING(page) ", %k[page]\n\t"
-		"movl %k[page], (%[out], %q[i], 4)\n\t"
-		"incl %k[at]\n\t"
-		"incl %k[i]\n\t"
-		"cmpl %k[taken], %k[i]\n\t"
-		"jne 6b\n\t"
-		"movl %k[at], " TAIL
-		RSEQ_LEAVE
-		: [slot] "=&r"(slot), [at] "=&r"(at), [i] "=&r"(i),
-		  [taken] "=&r"(taken), [page] "=&r"(page)
-		: RSEQ_IN, [out] "r"(out), [nr] "r"(nr)
-		: "memory", "cc"
-		: none, aborted);
-	return (int64_t)taken;
-none:
-	return SLOT_NONE;
-aborted:
-	return SLOT_ABORTED;
-}
-
-static inline int64_t slot_push_batch(const struct percpu *percpu,
-				      uint32_t offset, const uint32_t *in,
-				      uint32_t nr)
-{
-	uint64_t slot, at, i, taken, page, index;
-
-	__asm__ volatile goto(
-		RSEQ_ENTER
-		"movl " LIMIT ", %k[taken]\n\t"
 		"movl " HEAD ", %k[at]\n\t"
-		"movl %k[at], %k[i]\n\t"
-		"subl " TAIL ", %k[i]\n\t"
-		"subl %k[i], %k[taken]\n\t"
-		"jbe %l[none]\n\t"
-		"cmpl %[nr], %k[taken]\n\t"
-		"cmovael %[nr], %k[taken]\n\t"
-		"xorl %k[i], %k[i]\n\t"
-		"testl %k[taken], %k[taken]\n\t"
-		"je %l[none]\n"
-		"6:\n\t"
+		"movzwl " TOP ", %k[taken]\n\t"
+		"subl %k[at], %k[taken]\n\t"
+		RSEQ_CUT
+		"5:\n\t"
 		"movl (%[in], %q[i], 4), %k[page]\n\t"
-		"movl " MASK ", %k[index]\n\t"
-		"andl %k[at], %k[index]\n\t"
-		"movl %k[page], " RING(index) "\n\t"
+		"movl %k[page], " ENTRY(at) "\n\t"
 		"incl %k[at]\n\t"
-		"incl %k[i]\n\t"
-		"cmpl %k[taken], %k[i]\n\t"
-		"jne 6b\n\t"
+		RSEQ_NEXT
 		"movl %k[at], " HEAD
 		RSEQ_LEAVE
 		: [slot] "=&r"(slot), [at] "=&r"(at), [i] "=&r"(i),
-		  [taken] "=&r"(taken), [page] "=&r"(page),
-		  [index] "=&r"(index)
+		  [taken] "=&r"(taken), [page] "=&r"(page)
 		: RSEQ_IN, [in] "r"(in), [nr] "r"(nr)
 		: "memory", "cc"
 		: none, aborted);
@@ -242,6 +298,61 @@ none:
 aborted:
 	return SLOT_ABORTED;
 }
+
+/*
+ * Move all entries to the array's beginning, where they leave room for more
+ * [C7].  Into room below tail only, so that an abort finds them untouched
+ * [S1].  0, or negative: there is nothing to gain, or not room enough yet.
+ */
+static inline int slot_move_down(const struct percpu *percpu, uint32_t offset)
+{
+	uint64_t slot, at, i, taken, page, top;
+
+	__asm__ volatile goto(
+		RSEQ_ENTER
+		"movl " LIMIT ", %k[top]\n\t"
+		"movl " HEAD ", %k[taken]\n\t"
+		"movzwl " TAIL ", %k[at]\n\t"
+		"subl %k[at], %k[taken]\n\t"
+		"jb %l[none]\n\t" /* closed */
+		"cmpl %k[top], %k[taken]\n\t"
+		"jae %l[none]\n\t" /* full, or about to be closed */
+		"cmpl %k[taken], %k[at]\n\t"
+		"jb %l[none]\n\t" /* they would overlap */
+		"xorl %k[i], %k[i]\n\t"
+		"testl %k[taken], %k[taken]\n\t"
+		"je 6f\n"
+		"5:\n\t"
+		"movl " ENTRY(at) ", %k[page]\n\t"
+		"movl %k[page], " ENTRY(i) "\n\t"
+		"incl %k[at]\n\t"
+		RSEQ_NEXT
+		"\n6:\n\t"
+		/* tail 0, top limit, head the count: all in one store */
+		"shlq $32, %[taken]\n\t"
+		"shlq $16, %[top]\n\t"
+		"orq %[top], %[taken]\n\t"
+		"movq %[taken], " TAIL
+		RSEQ_LEAVE
+		: [slot] "=&r"(slot), [at] "=&r"(at), [i] "=&r"(i),
+		  [taken] "=&r"(taken), [page] "=&r"(page), [top] "=&r"(top)
+		: RSEQ_IN
+		: "memory", "cc"
+		: none, aborted);
+	return 0;
+none:
+	return SLOT_NONE;
+aborted:
+	return SLOT_ABORTED;
+}
+
+#undef TAIL
+#undef TOP
+#undef HEAD
+#undef LIMIT
+#undef SIZE
+#undef ENTRY
+#undef BELOW
 
 /* clang-format on */
 
