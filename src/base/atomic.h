@@ -25,4 +25,13 @@
 					    __ATOMIC_RELAXED);                 \
 	})
 
+/* The same, and what was written before is seen by whoever acquires. */
+#define cas_acq_rel(p, expected, desired)                                      \
+	__extension__({                                                        \
+		__typeof__(*(p)) cas_old = (expected);                         \
+		__atomic_compare_exchange_n((p), &cas_old, (desired), 0,       \
+					    __ATOMIC_ACQ_REL,                  \
+					    __ATOMIC_RELAXED);                 \
+	})
+
 #endif /* BASE_ATOMIC_H */

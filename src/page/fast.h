@@ -5,10 +5,14 @@
  * Inline, so that the library call is this and nothing more, and so that with
  * link-time optimisation there is not even a call.  What each line costs stands
  * in docs/mechanism-c.md; tests/golden holds the instruction counts.
+ *
+ * A state byte is its page's owner's; others look at it as a hint, so it is
+ * read and written whole (relaxed), which is the same instructions.
  */
 #ifndef PAGE_FAST_H
 #define PAGE_FAST_H
 
+#include "base/atomic.h"
 #include "page/zone.h"
 
 #define ROTATE_TO_PAGE(bytes)                                                  \
@@ -39,7 +43,8 @@ static inline int64_t block_alloc_fast(const struct quire_zone *zone,
 	int64_t page = slot_pop(&zone->percpu, zone->fast[order][type]);
 
 	if (likely(page >= 0))
-		zone->state[page] = (uint8_t)(STATE_HEAD | order);
+		store_relaxed(&zone->state[page],
+			      (uint8_t)(STATE_HEAD | order));
 	return page;
 }
 
@@ -51,15 +56,17 @@ static inline bool block_free_fast(const struct quire_zone *zone, uint64_t page)
 
 	if (unlikely(page >= zone->end))
 		return false;
-	state = zone->state[page];
+	state = load_relaxed(&zone->state[page]);
 	order = state - STATE_HEAD; /* others come out large */
 	if (unlikely(order > PCP_MAX_ORDER))
 		return false;
-	offset = zone->fast[order][zone->block_type[page >> BLOCK_ORDER]];
-	zone->state[page] = (uint8_t)(STATE_CACHED | order);
+	offset = zone->fast[order][load_relaxed(
+		&zone->block_type[page >> BLOCK_ORDER])];
+	store_relaxed(&zone->state[page],
+		      (uint8_t)(state + (STATE_CACHED - STATE_HEAD)));
 	if (likely(slot_push(&zone->percpu, offset, (uint32_t)page)))
 		return true;
-	zone->state[page] = (uint8_t)state;
+	store_relaxed(&zone->state[page], (uint8_t)state);
 	return false;
 }
 

@@ -50,6 +50,9 @@
 #define NR_PCP_LISTS  (1 + NR_PCP_ORDERS * NR_PCP_TYPES) /* list 0: closed */
 #define PCP_RING      8192u /* entries of an order-0 list */
 
+/* NR_TYPES, but a power of two: an index is a shift. */
+#define FAST_TYPES 4
+
 enum zone_backing {
 	BACKING_NONE,
 	BACKING_MEMORY,
@@ -86,7 +89,7 @@ struct quire_zone {
 	struct percpu percpu;
 	/* Offset in a CPU's stride of the list for [order][type]; list 0's
 	 * where the fast path must not. */
-	uint32_t fast[PCP_MAX_ORDER + 1][NR_TYPES];
+	uint32_t fast[PCP_MAX_ORDER + 1][FAST_TYPES];
 
 	/* const after open */
 	uint32_t slow[PCP_MAX_ORDER + 1]
@@ -116,6 +119,7 @@ struct quire_zone {
 
 	/* zones lock (registry) */
 	struct list link;
+	uint32_t pins; /* futex: threads that trim all zones are at it */
 
 	/* decay lock (decay.c) */
 	struct list decay_link;
@@ -155,6 +159,8 @@ enum tune_zone zone_state(const struct quire_zone *zone);
 void zone_count(struct quire_zone *zone, enum zone_count what, uint64_t n);
 /* Every zone of the process, under the zones lock. */
 void zones_each(void (*each)(struct quire_zone *zone, void *arg), void *arg);
+/* What zone_trim gives back of all of them, keeping nothing. */
+size_t zones_trim(void);
 /* For fork, which holds the lock longer: the lock, and the list of links. */
 struct lock *zones_lock(void);
 struct list *zones_all(void);

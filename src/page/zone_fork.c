@@ -114,6 +114,7 @@ static void go_on(struct quire_zone *zone)
 {
 	zone->gate = 0;
 	zone->reclaiming = 0;
+	zone->pins = 0;
 	lock_reset_in_child(&zone->drain_lock);
 	for (unsigned int i = 0; i < zone->nr_buddies; i++)
 		lock_reset_in_child(&zone->buddies[i].lock);
