@@ -107,8 +107,8 @@ static uint32_t take(struct quire_zone *zone, unsigned int order,
 		return pcp_refill(zone, order, type, atomic);
 	if (!alloc_may_take(zone, (size_t)1 << order, atomic))
 		return NO_PAGE;
-	return shard_take(zone, order, type, atomic,
-			  !atomic && looks_at_content(zone, flags));
+	return shards_take(zone, order, type, atomic,
+			   !atomic && looks_at_content(zone, flags));
 }
 
 static uint32_t attempt(struct quire_zone *zone, unsigned int order,
@@ -183,7 +183,7 @@ bool alloc_hand_out(struct quire_zone *zone, uint32_t page, unsigned int order,
 		zone_clear(zone, page, order, fresh);
 	if (kind == STATE_LENT) {
 		gate_enter(zone, false);
-		shard_forget_fresh(zone, page, (size_t)1 << order);
+		shards_forget_fresh(zone, page, (size_t)1 << order);
 		gate_leave(zone);
 	}
 	store_relaxed(&zone->state[page], (uint8_t)(STATE_HEAD | order));

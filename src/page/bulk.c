@@ -125,13 +125,13 @@ static void flush(struct run *run)
 					    run->nr - pushed);
 	}
 	if (pushed < run->nr)
-		shard_give_batch(zone, run->order, run->pages + pushed,
-				 run->nr - pushed);
+		shards_give_batch(zone, run->order, run->pages + pushed,
+				  run->nr - pushed);
 	note_frees(run);
 	run->nr = 0;
 	gate_leave(zone);
 	if (unlikely(tries < 2))
-		shard_tell_decay(zone);
+		shards_tell_decay(zone);
 }
 
 /* Does the block go with those that are in the run, now or after a flush?

@@ -38,7 +38,7 @@ static size_t take_all(struct quire_zone *zone, unsigned int cpu)
 		while ((nr = slot_take_closed(slot, pages, CHUNK))) {
 			taken += (size_t)nr << order;
 			STEP("closed: taken, not given");
-			shard_give_batch(zone, order, pages, nr);
+			shards_give_batch(zone, order, pages, nr);
 		}
 		plan_settle(slot);
 	}
@@ -55,7 +55,7 @@ static void leave(struct quire_zone *zone)
 {
 	lock_release(&zone->drain_lock);
 	gate_leave(zone);
-	shard_tell_decay(zone);
+	shards_tell_decay(zone);
 }
 
 static long drain_cpu_locked(struct quire_zone *zone, unsigned int cpu)
@@ -203,7 +203,8 @@ static void drain_surplus(struct quire_zone *zone, unsigned int cpu,
 					      left < CHUNK ? left : CHUNK);
 			if (!nr)
 				break;
-			shard_give_batch(zone, pcp_list_order(list), pages, nr);
+			shards_give_batch(zone, pcp_list_order(list), pages,
+					  nr);
 		}
 		if (surplus[list])
 			plan_settle(slot);

@@ -52,7 +52,7 @@ void deferred_flush(struct quire_zone *zone)
 
 		next = zone->map.page[page].next;
 		add_relaxed(&zone->nr_deferred, -(1u << order));
-		shard_give_batch(zone, order, &page, 1);
+		shards_give_batch(zone, order, &page, 1);
 	}
 }
 
@@ -88,7 +88,7 @@ static void note_free(struct quire_zone *zone, unsigned int order,
 	gate_enter(zone, false);
 	pcp_drain_own(zone, order, type, nr);
 	gate_leave(zone);
-	shard_tell_decay(zone);
+	shards_tell_decay(zone);
 }
 
 static bool free_to_list(struct quire_zone *zone, uint32_t page,
@@ -126,7 +126,7 @@ static int free_inside(struct quire_zone *zone, uint32_t page,
 			return 0;
 	}
 	/* By the type that it has now, whichever list it was meant for. */
-	error = shard_give_head(zone, page, order, atomic);
+	error = shards_give_head(zone, page, order, atomic);
 	if (error != -EAGAIN)
 		return error;
 	deferred_add(zone, page, order);
@@ -146,7 +146,7 @@ static int free_to_zone(struct quire_zone *zone, uint32_t page,
 	error = free_inside(zone, page, order, atomic);
 	gate_leave(zone);
 	if (!atomic) {
-		shard_tell_decay(zone);
+		shards_tell_decay(zone);
 		decay_poll();
 	}
 	return error;

@@ -80,7 +80,8 @@ static void put_magazines(struct quire_zone *zone, enum migratetype type,
 	unsigned int refused = depot_put(&zone->depot, type, magazines, nr);
 
 	for (unsigned int i = 0; i < refused; i++) {
-		shard_give_batch(zone, 0, magazines[i]->page, magazines[i]->nr);
+		shards_give_batch(zone, 0, magazines[i]->page,
+				  magazines[i]->nr);
 		magazines[i]->nr = 0;
 	}
 	if (refused)
@@ -125,7 +126,7 @@ static void reverse(uint32_t *pages, uint32_t nr)
 static void give_rest(struct refill *refill, uint32_t *pages, uint32_t nr)
 {
 	if (!refill->atomic) {
-		shard_give_batch(refill->zone, refill->order, pages, nr);
+		shards_give_batch(refill->zone, refill->order, pages, nr);
 		return;
 	}
 	for (uint32_t i = 0; i < nr; i++)
@@ -158,13 +159,14 @@ static bool refill_from_shards(struct refill *refill)
 	if (!nr)
 		return false;
 	if (nr == 1 && refill->first == NO_PAGE) {
-		refill->first = shard_take(refill->zone, refill->order,
-					   refill->type, refill->atomic, false);
+		refill->first =
+			shards_take(refill->zone, refill->order, refill->type,
+				    refill->atomic, false);
 		refill->left--;
 		return refill->first != NO_PAGE;
 	}
-	nr = shard_take_batch(refill->zone, refill->order, refill->type,
-			      refill->atomic, nr, pages);
+	nr = shards_take_batch(refill->zone, refill->order, refill->type,
+			       refill->atomic, nr, pages);
 	if (!nr)
 		return false;
 	STEP("pcp: taken, not pushed");
@@ -191,7 +193,7 @@ uint32_t pcp_refill(struct quire_zone *zone, unsigned int order,
 
 	if (!slot || !load_relaxed(&slot->limit)) /* closed */
 		return alloc_may_take(zone, (size_t)1 << order, atomic)
-			       ? shard_take(zone, order, type, atomic, false)
+			       ? shards_take(zone, order, type, atomic, false)
 			       : NO_PAGE;
 	refill.left = plan_refill(zone, slot, order);
 	if (!order && !atomic)
@@ -225,7 +227,7 @@ static uint32_t keep_cached(struct quire_zone *zone, unsigned int order,
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (shard_is_cached(zone, pages[i], order))
+		if (shards_is_cached(zone, pages[i], order))
 			pages[kept++] = pages[i];
 	return kept;
 }
@@ -317,7 +319,7 @@ static uint32_t drain_picked(struct drain *drain, uint32_t nr)
 			__builtin_prefetch(&zone->map.page[buddy], 1);
 		}
 	STEP("pcp: picked, not locked");
-	shard_give_batch(zone, drain->order, drain->pages, drain->nr);
+	shards_give_batch(zone, drain->order, drain->pages, drain->nr);
 	return nr;
 }
 
@@ -352,13 +354,13 @@ static uint32_t drain_single(struct drain *drain, uint32_t nr)
 		uint32_t page = drain->pages[i];
 
 		if (zone_buddy(zone, page) == buddy)
-			shard_give_cached_locked(zone, buddy, page,
-						 drain->order);
+			shards_give_cached_locked(zone, buddy, page,
+						  drain->order);
 		else
 			drain->pages[others++] = page;
 	}
 	lock_release(&buddy->lock);
-	shard_give_batch(zone, drain->order, drain->pages, others);
+	shards_give_batch(zone, drain->order, drain->pages, others);
 	return nr;
 }
 
@@ -408,7 +410,7 @@ size_t pcp_drain_depot(struct quire_zone *zone, unsigned int magazines)
 			continue;
 		}
 		pages += magazine->nr;
-		shard_give_batch(zone, 0, magazine->page, magazine->nr);
+		shards_give_batch(zone, 0, magazine->page, magazine->nr);
 		magazine->nr = 0;
 		depot_put(&zone->depot, (enum migratetype)type, &magazine, 1);
 		magazines--;

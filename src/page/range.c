@@ -47,7 +47,7 @@ static uint32_t search_locked(struct quire_zone *zone, struct buddy *buddy,
 	while (wrong != NO_PAGE) {
 		uint32_t next = zone->map.page[wrong].next;
 
-		shard_give_run_locked(zone, buddy, wrong, nr);
+		shards_give_run_locked(zone, buddy, wrong, nr);
 		wrong = next;
 	}
 	return page;
@@ -71,7 +71,7 @@ static uint32_t take_from(struct quire_zone *zone, struct buddy *buddy,
 		wanted->flags & QUIRE_MOVABLE ? TYPE_MOVABLE : TYPE_UNMOVABLE;
 	uint32_t page;
 
-	if (!shard_lock(buddy, wanted->flags & QUIRE_ATOMIC))
+	if (!shards_lock(buddy, wanted->flags & QUIRE_ATOMIC))
 		return NO_PAGE;
 	page = search_locked(zone, buddy, wanted->nr, wanted->align, type);
 	if (page != NO_PAGE && !looks_at_content(zone, wanted))
@@ -92,7 +92,7 @@ static uint32_t attempt(struct quire_zone *zone, const struct wanted *wanted)
 	if (alloc_may_take(zone, wanted->nr, atomic))
 		for (unsigned int i = 0;
 		     i < zone->nr_buddies && page == NO_PAGE; i++)
-			page = take_from(zone, shard_near(zone, i), wanted);
+			page = take_from(zone, shards_near(zone, i), wanted);
 	gate_leave(zone);
 	return page;
 }
@@ -114,7 +114,7 @@ static void give_part(struct quire_zone *zone, uint32_t page, size_t nr)
 	struct buddy *buddy = zone_buddy(zone, page);
 
 	lock_take(&buddy->lock);
-	shard_give_run_locked(zone, buddy, page, nr);
+	shards_give_run_locked(zone, buddy, page, nr);
 	lock_release(&buddy->lock);
 }
 
@@ -151,7 +151,7 @@ static bool hand_out(struct quire_zone *zone, uint32_t page,
 	if (!bad && wanted->flags & QUIRE_ZERO)
 		clear(zone, page, page + (uint32_t)wanted->nr);
 	if (!bad)
-		shard_forget_fresh(zone, page, wanted->nr);
+		shards_forget_fresh(zone, page, wanted->nr);
 	gate_leave(zone);
 	return !bad;
 }
@@ -266,7 +266,7 @@ int zone_free_range(struct quire_zone *zone, uint64_t page, size_t nr)
 		error = free_inside(zone, (uint32_t)page,
 				    (uint32_t)(page + nr));
 		gate_leave(zone);
-		shard_tell_decay(zone);
+		shards_tell_decay(zone);
 		decay_poll();
 	}
 	if (error)

@@ -9,7 +9,7 @@
  * within each (spec I-A3).
  *
  * [H1] A page leaves a shard LENT, and is CACHED or CACHED_FRESH before the
- *	lock is given up (but see shard_take's @keep); that is when its fresh
+ *	lock is given up (but see shards_take's @keep); that is when its fresh
  *	bits are cleared.  On the way back CACHED_FRESH sets them again.
  * [H2] Nothing is given to a shard whose state was not looked at under its
  *	lock: a block that was freed twice by two threads in the same instant
@@ -84,7 +84,8 @@ static bool is_cached(const struct quire_zone *zone, uint32_t page,
 	return tails == STATE_TAIL;
 }
 
-bool shard_is_cached(struct quire_zone *zone, uint32_t page, unsigned int order)
+bool shards_is_cached(struct quire_zone *zone, uint32_t page,
+		      unsigned int order)
 {
 	if (likely(is_cached(zone, page, order)))
 		return true;
@@ -94,7 +95,7 @@ bool shard_is_cached(struct quire_zone *zone, uint32_t page, unsigned int order)
 
 /* Taking */
 
-struct buddy *shard_near(const struct quire_zone *zone, unsigned int nr)
+struct buddy *shards_near(const struct quire_zone *zone, unsigned int nr)
 {
 	int cpu;
 
@@ -105,7 +106,7 @@ struct buddy *shard_near(const struct quire_zone *zone, unsigned int nr)
 	return &zone->buddies[nr % zone->nr_buddies];
 }
 
-bool shard_lock(struct buddy *buddy, bool atomic)
+bool shards_lock(struct buddy *buddy, bool atomic)
 {
 	if (atomic)
 		return lock_try(&buddy->lock);
@@ -146,15 +147,15 @@ static uint32_t take_locked(struct quire_zone *zone, struct buddy *buddy,
 	return page;
 }
 
-uint32_t shard_take(struct quire_zone *zone, unsigned int order,
-		    enum migratetype type, bool atomic, bool keep)
+uint32_t shards_take(struct quire_zone *zone, unsigned int order,
+		     enum migratetype type, bool atomic, bool keep)
 {
 	uint32_t page = NO_PAGE;
 
 	for (unsigned int i = 0; i < zone->nr_buddies && page == NO_PAGE; i++) {
-		struct buddy *buddy = shard_near(zone, i);
+		struct buddy *buddy = shards_near(zone, i);
 
-		if (!shard_lock(buddy, atomic))
+		if (!shards_lock(buddy, atomic))
 			continue;
 		page = take_locked(zone, buddy, order, type, keep);
 		lock_release(&buddy->lock);
@@ -182,17 +183,17 @@ static uint32_t take_batch_locked(struct quire_zone *zone, struct buddy *buddy,
 	return got;
 }
 
-uint32_t shard_take_batch(struct quire_zone *zone, unsigned int order,
-			  enum migratetype type, bool atomic, uint32_t nr,
-			  uint32_t *out)
+uint32_t shards_take_batch(struct quire_zone *zone, unsigned int order,
+			   enum migratetype type, bool atomic, uint32_t nr,
+			   uint32_t *out)
 {
 	uint32_t got = 0;
 
 	nr = nr > CHUNK ? CHUNK : nr;
 	for (unsigned int i = 0; i < zone->nr_buddies && !got; i++) {
-		struct buddy *buddy = shard_near(zone, i);
+		struct buddy *buddy = shards_near(zone, i);
 
-		if (!shard_lock(buddy, atomic))
+		if (!shards_lock(buddy, atomic))
 			continue;
 		got = take_batch_locked(zone, buddy, order, type, nr, out);
 		lock_release(&buddy->lock);
@@ -201,7 +202,7 @@ uint32_t shard_take_batch(struct quire_zone *zone, unsigned int order,
 }
 
 /* Neighbours' bits in the same word are others' to change. */
-void shard_forget_fresh(struct quire_zone *zone, uint32_t page, size_t nr)
+void shards_forget_fresh(struct quire_zone *zone, uint32_t page, size_t nr)
 {
 	struct buddy *buddy = zone_buddy(zone, page);
 
@@ -212,8 +213,8 @@ void shard_forget_fresh(struct quire_zone *zone, uint32_t page, size_t nr)
 
 /* Giving */
 
-void shard_give_run_locked(struct quire_zone *zone, struct buddy *buddy,
-			   uint32_t page, size_t nr)
+void shards_give_run_locked(struct quire_zone *zone, struct buddy *buddy,
+			    uint32_t page, size_t nr)
 {
 	if (likely(!load_relaxed(&zone->nr_isolated))) {
 		buddy_give_run_locked(buddy, page, nr);
@@ -235,13 +236,13 @@ static void give_block_locked(struct quire_zone *zone, struct buddy *buddy,
 	if (order <= BLOCK_ORDER)
 		buddy_give_locked(buddy, page, order, false);
 	else
-		shard_give_run_locked(zone, buddy, page, (size_t)1 << order);
+		shards_give_run_locked(zone, buddy, page, (size_t)1 << order);
 }
 
-void shard_give_cached_locked(struct quire_zone *zone, struct buddy *buddy,
-			      uint32_t page, unsigned int order)
+void shards_give_cached_locked(struct quire_zone *zone, struct buddy *buddy,
+			       uint32_t page, unsigned int order)
 {
-	if (!shard_is_cached(zone, page, order)) /* [H2] */
+	if (!shards_is_cached(zone, page, order)) /* [H2] */
 		return;
 	if (STATE_KIND(state_of(zone, page)) == STATE_CACHED_FRESH)
 		memmap_set_fresh(&zone->map, page, (size_t)1 << order, true);
@@ -259,7 +260,7 @@ static uint32_t give_shard(struct quire_zone *zone, unsigned int order,
 	lock_take(&buddy->lock);
 	for (uint32_t i = 0; i < nr; i++) {
 		if (zone_buddy(zone, pages[i]) == buddy)
-			shard_give_cached_locked(zone, buddy, pages[i], order);
+			shards_give_cached_locked(zone, buddy, pages[i], order);
 		else
 			pages[left++] = pages[i];
 	}
@@ -267,8 +268,8 @@ static uint32_t give_shard(struct quire_zone *zone, unsigned int order,
 	return left;
 }
 
-void shard_give_batch(struct quire_zone *zone, unsigned int order,
-		      uint32_t *pages, uint32_t nr)
+void shards_give_batch(struct quire_zone *zone, unsigned int order,
+		       uint32_t *pages, uint32_t nr)
 {
 	while (nr) {
 		uint32_t part = nr < CHUNK ? nr : CHUNK, left = part;
@@ -280,13 +281,13 @@ void shard_give_batch(struct quire_zone *zone, unsigned int order,
 	}
 }
 
-int shard_give_head(struct quire_zone *zone, uint32_t page, unsigned int order,
-		    bool atomic)
+int shards_give_head(struct quire_zone *zone, uint32_t page, unsigned int order,
+		     bool atomic)
 {
 	struct buddy *buddy = zone_buddy(zone, page);
 	bool is_head;
 
-	if (!shard_lock(buddy, atomic))
+	if (!shards_lock(buddy, atomic))
 		return -EAGAIN;
 	is_head = state_of(zone, page) == (STATE_HEAD | order);
 	if (is_head)
@@ -306,7 +307,7 @@ static bool has_dirty_blocks(const struct buddy *buddy)
 		       load_relaxed(&buddy->fresh_pages);
 }
 
-void shard_tell_decay(struct quire_zone *zone)
+void shards_tell_decay(struct quire_zone *zone)
 {
 	bool wanted = load_relaxed(&zone->decay_wanted);
 

@@ -34,42 +34,42 @@ int slow_misuse(const struct quire_zone *zone, uint64_t page,
 		enum state_kind kind);
 
 /* The @nr-th shard, counted from the one that this CPU prefers. */
-struct buddy *shard_near(const struct quire_zone *zone, unsigned int nr);
+struct buddy *shards_near(const struct quire_zone *zone, unsigned int nr);
 /* True: its lock is ours; @atomic: tried once. */
-bool shard_lock(struct buddy *buddy, bool atomic);
+bool shards_lock(struct buddy *buddy, bool atomic);
 
 /*
  * A block from any shard, CACHED or CACHED_FRESH; or LENT with @keep where a
- * part of it is fresh: its fresh bits stand, see shard_forget_fresh.  NO_PAGE.
+ * part of it is fresh: its fresh bits stand, see shards_forget_fresh.  NO_PAGE.
  */
-uint32_t shard_take(struct quire_zone *zone, unsigned int order,
-		    enum migratetype type, bool atomic, bool keep);
+uint32_t shards_take(struct quire_zone *zone, unsigned int order,
+		     enum migratetype type, bool atomic, bool keep);
 /* About @nr of them from one shard, into @out (CHUNK_ROOM); how many. */
-uint32_t shard_take_batch(struct quire_zone *zone, unsigned int order,
-			  enum migratetype type, bool atomic, uint32_t nr,
-			  uint32_t *out);
-void shard_forget_fresh(struct quire_zone *zone, uint32_t page, size_t nr);
+uint32_t shards_take_batch(struct quire_zone *zone, unsigned int order,
+			   enum migratetype type, bool atomic, uint32_t nr,
+			   uint32_t *out);
+void shards_forget_fresh(struct quire_zone *zone, uint32_t page, size_t nr);
 
 /* Is it CACHED as a block of @order, all of it?  Counted as misuse if not. */
-bool shard_is_cached(struct quire_zone *zone, uint32_t page,
-		     unsigned int order);
+bool shards_is_cached(struct quire_zone *zone, uint32_t page,
+		      unsigned int order);
 /* CACHED ones back, as they come, by at most CHUNK a hold.  @pages is used up.
  * Those that are not CACHED are dropped and counted (spec I-A4, A7). */
-void shard_give_batch(struct quire_zone *zone, unsigned int order,
-		      uint32_t *pages, uint32_t nr);
+void shards_give_batch(struct quire_zone *zone, unsigned int order,
+		       uint32_t *pages, uint32_t nr);
 /* The same for those whose shard's lock the caller holds. */
-void shard_give_cached_locked(struct quire_zone *zone, struct buddy *buddy,
-			      uint32_t page, unsigned int order);
+void shards_give_cached_locked(struct quire_zone *zone, struct buddy *buddy,
+			       uint32_t page, unsigned int order);
 /* A block that is HEAD; -EALREADY: it is not any more, -EAGAIN: @atomic and
  * the lock is taken. */
-int shard_give_head(struct quire_zone *zone, uint32_t page, unsigned int order,
-		    bool atomic);
+int shards_give_head(struct quire_zone *zone, uint32_t page, unsigned int order,
+		     bool atomic);
 /* Whole blocks in their places, cut where a part of them is isolated. */
-void shard_give_run_locked(struct quire_zone *zone, struct buddy *buddy,
-			   uint32_t page, size_t nr);
+void shards_give_run_locked(struct quire_zone *zone, struct buddy *buddy,
+			    uint32_t page, size_t nr);
 /* A block of 2 MiB or more may have become free.  Outside the gate: may start a
  * thread. */
-void shard_tell_decay(struct quire_zone *zone);
+void shards_tell_decay(struct quire_zone *zone);
 
 /* ---- free.c: the deferred list ---- */
 /* A block of nobody; its state becomes CACHED unless it is CACHED_FRESH.  Never
