@@ -27,6 +27,7 @@
  * [S3] The number is compared as unsigned: a thread without an area has -1, one
  *	whose registration was refused -2.  It is compared as bytes of strides,
  *	since it is multiplied while it is loaded: -1 and -2 stay the largest.
+ *	(The product of 8192 would be 0 again; no x86 has a CPU of that number.)
  *	Where the mode is not rseq the bound is 0, so that all are too large.
  * [S4] Closed is looked at inside, and by the same load that says where to
  *	stop: a closed list has its oldest entry beyond any head and room for
