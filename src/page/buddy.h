@@ -5,10 +5,11 @@
  *
  * [B1] A free block of order n begins at a multiple of 2^n, lies inside
  *	[start, end), is BUDDY | n in its first page's state, and is in the list
- *	of n and of its pageblock's type (of its first page).
- * [B2] Two free buddies of one order and type are always one block, unless it
- *	would cross start, end or a hole, or would be larger than MAX_ORDER, or
- *	one of them is isolated and the other is not.
+ *	of n and of its pageblock's type; all pageblocks of a larger one have
+ *	the same.
+ * [B2] Two free buddies of one order are always one block, unless it would
+ *	cross start, end or a hole, or would be larger than MAX_ORDER, or one of
+ *	them is isolated and the other is not.
  * [B3] nr_free is what a walk of the lists counts, by type and order;
  *	free_pages, isolated_pages their sums.
  * [B4] Nothing of a shard is read or written without its lock but the counts,
@@ -82,10 +83,6 @@ uint32_t buddy_take_run_locked(struct buddy *buddy, size_t nr, size_t align,
  * it.  A free block larger than a pageblock is cut. */
 uint32_t buddy_set_type_locked(struct buddy *buddy, uint32_t page,
 			       enum migratetype type);
-
-/* Is it fresh, all of it; and say that it is or is not. */
-bool memmap_fresh(const struct memmap *map, uint32_t page, size_t nr);
-void memmap_set_fresh(struct memmap *map, uint32_t page, size_t nr, bool fresh);
 
 /* Panics where [S1] [S4] [B1] [B2] [B3] do not hold.  Caller holds the lock. */
 void buddy_check_locked(const struct buddy *buddy);

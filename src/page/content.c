@@ -39,7 +39,7 @@ static char *address_of(const struct quire_zone *zone, uint32_t page)
 static bool is_fresh(const struct quire_zone *zone, uint32_t page)
 {
 	/* [T1] relaxed: this bit does not change, others may */
-	return load_relaxed(&zone->map.fresh[page / 64]) >> page % 64 & 1;
+	return memmap_fresh_word(&zone->map, page / 64) >> page % 64 & 1;
 }
 
 /* Pages from @page on, before @end, that are like it; *fresh: how it is. */
@@ -50,7 +50,7 @@ static uint32_t run_of(const struct quire_zone *zone, uint32_t page,
 
 	*fresh = is_fresh(zone, page);
 	do {
-		uint64_t word = load_relaxed(&zone->map.fresh[at / 64]);
+		uint64_t word = memmap_fresh_word(&zone->map, at / 64);
 		uint64_t other = (*fresh ? ~word : word) >> at % 64;
 
 		if (other) {

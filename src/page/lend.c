@@ -169,16 +169,6 @@ static void cut_locked(struct buddy *buddy, struct piece *piece, uint32_t page,
 	piece->page = page;
 }
 
-static uint32_t dirty_in(const struct memmap *map, uint32_t page,
-			 unsigned int order)
-{
-	uint32_t fresh = 0;
-
-	for (uint32_t at = page; at < page + (1u << order); at += 64)
-		fresh += (uint32_t)__builtin_popcountll(map->fresh[at / 64]);
-	return (1u << order) - fresh;
-}
-
 static unsigned int piece_order(const struct record *record, unsigned int order)
 {
 	while (order > PIECE_ORDER ||
@@ -207,6 +197,7 @@ static uint32_t lend_locked(struct buddy *buddy, struct record *record,
 	struct piece *piece = &record->piece[record->nr];
 	unsigned int order;
 	uint32_t page, end;
+	size_t nr;
 
 	if (!block_around(buddy, at, &page, &order) ||
 	    !is_ripe(buddy, page, min_ticks))
@@ -218,7 +209,9 @@ static uint32_t lend_locked(struct buddy *buddy, struct record *record,
 	piece->since = buddy->map->page[page].dirty_since;
 	buddy_take_at_locked(buddy, page, order);
 	cut_locked(buddy, piece, page, order, at);
-	piece->dirty = dirty_in(buddy->map, piece->page, piece->order);
+	nr = (size_t)1 << piece->order;
+	piece->dirty =
+		(uint32_t)(nr - memmap_nr_fresh(buddy->map, piece->page, nr));
 	piece->discarded = false;
 	record->nr++;
 	record->room -=
@@ -291,7 +284,7 @@ static void give_back_locked(const struct record *record,
 				 (size_t)1 << piece->order, true);
 	/* Parts of it may have been isolated meanwhile. */
 	if (piece->order > BLOCK_ORDER)
-		shard_give_run_locked(zone, buddy, piece->page,
+		shards_give_run_locked(zone, buddy, piece->page,
 				      (size_t)1 << piece->order);
 	else
 		buddy_give_locked(buddy, piece->page, piece->order, true);

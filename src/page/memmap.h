@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "page/state.h"
 
 #define MAX_ORDER     18
@@ -45,9 +46,11 @@ struct page {
 
 struct memmap {
 	/* const after init */
-	uint8_t *state;	     /* see page/state.h */
-	struct page *page;   /* buddy lock */
-	uint64_t *fresh;     /* buddy lock */
+	uint8_t *state;	   /* see page/state.h */
+	struct page *page; /* buddy lock */
+	uint64_t *fresh;   /* buddy lock; inverted where fresh_invert is ~0,
+				so that words never written say so */
+	uint64_t fresh_invert;
 	uint8_t *block_type; /* written under the buddy lock; read anywhere,
 				re-read under it before it is acted upon */
 	uint32_t start;	     /* first page */
@@ -60,6 +63,23 @@ static inline enum migratetype memmap_type(const struct memmap *map,
 {
 	return (enum migratetype)map->block_type[page >> BLOCK_ORDER];
 }
+
+/* 64 pages' worth: bit set, fresh.  Relaxed: neighbours' bits may change. */
+static inline uint64_t memmap_fresh_word(const struct memmap *map, size_t word)
+{
+	return load_relaxed(&map->fresh[word]) ^ map->fresh_invert;
+}
+
+/* Before the first page is given: all of it is fresh. */
+static inline void memmap_begin_fresh(struct memmap *map)
+{
+	map->fresh_invert = UINT64_MAX;
+}
+
+/* Is all of it fresh; how much of it is; and say that it is or is not. */
+bool memmap_fresh(const struct memmap *map, uint32_t page, size_t nr);
+size_t memmap_nr_fresh(const struct memmap *map, uint32_t page, size_t nr);
+void memmap_set_fresh(struct memmap *map, uint32_t page, size_t nr, bool fresh);
 
 int memmap_init(struct memmap *map, uint32_t start, uint32_t end);
 void memmap_destroy(struct memmap *map);

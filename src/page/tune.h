@@ -31,8 +31,11 @@ int tune_batch(uint64_t managed_pages);
  */
 int tune_nr_alloc(struct tune *tune, unsigned int order, int count,
 		  enum tune_zone zone);
-/* Pages to give when count reached high. */
-int tune_nr_free(const struct tune *tune, int count, bool free_high);
+/*
+ * Pages to give when count reached @high, the one that tune_high returned.
+ * @high is below batch, or at least twice as much (spec G.4, row 4).
+ */
+int tune_nr_free(const struct tune *tune, int high, int count, bool free_high);
 /* The high to compare count with at a free; changes high. */
 int tune_high(struct tune *tune, int count, enum tune_zone zone,
 	      bool free_high);
