@@ -304,7 +304,7 @@ static uint32_t plan_give(struct quire_zone *zone, struct slot *slot,
 	int count = pages_in(slot, order);
 	bool all = free_high(tune, order, count);
 	int high = tune_high(tune, count, zone_state(zone), all);
-	int nr = count >= high ? tune_nr_free(tune, count, all) : 0;
+	int nr = count >= high ? tune_nr_free(tune, high, count, all) : 0;
 
 	store_plan(slot, tune, order);
 	return nr > 0 ? blocks(nr, order) : 0;
