@@ -332,6 +332,33 @@ static void the_end_of_the_array_is_no_limit(void **state)
 	for_each_mode(at_the_end);
 }
 
+/*
+ * An old top (percpu_set_limit) or too many interruptions can make a push fail
+ * where there is no room below tail for all: then nothing is moved, since a
+ * move on top of itself could not be begun anew.
+ */
+static void stale_top(void)
+{
+	uint32_t offset = percpu.offset[1], out[3];
+	struct slot *slot = percpu_here(&percpu, offset);
+
+	fill(offset, 13);
+	assert_int_equal(percpu_pop_oldest(&percpu, offset, out, 3), 3);
+	slot->ends.window = SLOT_WINDOW(3, 13);
+	assert_true(slot_move_down(&percpu, offset) < 0);
+	assert_false(percpu_push(&percpu, offset, 1));
+	assert_int_equal(slot_oldest(slot), 103);
+	assert_int_equal(SLOT_TAIL(slot->ends.window), 3);
+	percpu_set_limit(slot, ENTRIES);
+	assert_true(percpu_push(&percpu, offset, 1));
+}
+
+static void nothing_moves_onto_itself(void **state)
+{
+	(void)state;
+	for_each_mode(stale_top);
+}
+
 static void two_instances_are_apart(void **state)
 {
 	struct percpu other;
@@ -735,6 +762,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(all_close_at_once),
 		cmocka_unit_test(limits_hold),
 		cmocka_unit_test(the_end_of_the_array_is_no_limit),
+		cmocka_unit_test(nothing_moves_onto_itself),
 		cmocka_unit_test(two_instances_are_apart),
 		cmocka_unit_test(sections_fail_under_a_lock),
 		cmocka_unit_test(a_taken_lock_is_passed_by),
