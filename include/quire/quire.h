@@ -8,6 +8,7 @@
 #define QUIRE_QUIRE_H
 
 #include <quire/doctor.h>
+#include <quire/group.h>
 #include <quire/page.h>
 #include <quire/region.h>
 #include <quire/stat.h>
