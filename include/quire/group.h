@@ -57,7 +57,7 @@ struct quire_group;
 /* Which lock guards the lists of pages. */
 enum quire_lru_lock {
 	QUIRE_LRU_LOCK_GROUP, /* one for each group and zone */
-	QUIRE_LRU_LOCK_NODE,  /* one for all groups of a zone: to compare with */
+	QUIRE_LRU_LOCK_NODE, /* one for all groups of a zone: to compare with */
 };
 
 /*
@@ -112,7 +112,7 @@ struct quire_group *quire_groups_root(struct quire_groups *groups);
 
 /*
  * quire_group_create - a group below @parent, without limits
- * -ENOSPC: max_groups; -ESTALE.
+ * -ENOSPC: max_groups, or 32 levels; -ESTALE.
  */
 int quire_group_create(struct quire_group *parent, struct quire_group **out);
 /*
@@ -130,7 +130,7 @@ int quire_group_delete(struct quire_group *group);
 #define QUIRE_GROUP_NO_LIMIT UINT64_MAX
 
 /*
- * What a group may have, in pages, and in bytes rounded down to pages.
+ * What a group may have, in pages.
  *   MIN	not reclaimed below it, whatever happens
  *   LOW	not reclaimed below it as long as others have something
  *   HIGH	above it whoever charges reclaims, and waits a little
@@ -386,7 +386,7 @@ struct quire_groups_facts {
 	uint32_t lru_lock; /* enum quire_lru_lock */
 	uint32_t pcp;	   /* enum quire_pcp, never AUTO */
 	uint32_t nr_zones;
-	uint32_t nr_groups; /* alive, the root included */
+	uint32_t nr_groups;  /* alive, the root included */
 	uint32_t nr_deleted; /* deleted, and pages of them not come back yet */
 	uint32_t nr_threads; /* in the background, now */
 	size_t metadata_bytes; /* address space of our own */

@@ -20,13 +20,18 @@
 
 enum lock_rank {
 	RANK_NONE,
-	RANK_ZONES,   /* page: which zones there are */
-	RANK_DECAY,   /* page: who gives memory back, and when */
-	RANK_LENT,    /* page: which memory is on its way and comes back */
-	RANK_DRAIN,   /* page: who closes CPUs' lists of a zone */
-	RANK_ZONE,    /* page: free lists of one shard of a zone */
-	RANK_DEPOT,   /* page: batches between CPUs */
-	RANK_UNMAP,   /* region: the last step of a release */
+	RANK_GROUPS,	   /* group: which groups there are */
+	RANK_GROUP_THREAD, /* group: threads in the background */
+	RANK_GROUP_DRAIN,  /* group: who closes stocks and batches of CPUs */
+	RANK_GROUP_TREE,   /* group: the tree, limits, owners */
+	RANK_LRU,	   /* group: lists of pages of a group and zone */
+	RANK_ZONES,	   /* page: which zones there are */
+	RANK_DECAY,	   /* page: who gives memory back, and when */
+	RANK_LENT,	   /* page: which memory is on its way and comes back */
+	RANK_DRAIN,	   /* page: who closes CPUs' lists of a zone */
+	RANK_ZONE,	   /* page: free lists of one shard of a zone */
+	RANK_DEPOT,	   /* page: batches between CPUs */
+	RANK_UNMAP,	   /* region: the last step of a release */
 	RANK_REGION,  /* region: what belongs to regions, and who is in it */
 	RANK_POOL,    /* os: helper threads and their jobs */
 	RANK_KEEPER,  /* region: the helper thread's state */

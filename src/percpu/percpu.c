@@ -318,6 +318,85 @@ uint32_t percpu_push_batch(struct percpu *percpu, uint32_t offset,
 	return nr;
 }
 
+/* Stocks: each ends in one store, too [C6]. */
+
+static bool take_in_turn(struct slot *slot, uint32_t key, uint32_t nr)
+{
+	uint64_t *at = slot_stock(slot, key), word = load_relaxed(at);
+
+	if (STOCK_KEY(word) != key || STOCK_NUMBER(word) < nr)
+		return false;
+	store_relaxed(at, word - nr);
+	return true;
+}
+
+bool percpu_stock_take(struct percpu *percpu, uint32_t offset, uint32_t key,
+		       uint32_t nr)
+{
+	struct turn turn;
+	struct slot *slot;
+	bool done;
+
+	if (percpu->rseq_end)
+		return TRY_AGAIN(percpu,
+				 slot_stock_take(percpu, offset, key, nr)) > 0;
+	slot = turn_begin(percpu, offset, &turn);
+	if (!slot)
+		return false;
+	done = take_in_turn(slot, key, nr);
+	turn_end(&turn);
+	return done;
+}
+
+static bool put_in_turn(struct slot *slot, uint32_t key, uint32_t nr,
+			uint32_t max)
+{
+	uint64_t *at = slot_stock(slot, key), word = load_relaxed(at);
+
+	if (STOCK_KEY(word) != key || nr > max || STOCK_NUMBER(word) > max - nr)
+		return false;
+	store_relaxed(at, word + nr);
+	return true;
+}
+
+bool percpu_stock_put(struct percpu *percpu, uint32_t offset, uint32_t key,
+		      uint32_t nr, uint32_t max)
+{
+	struct turn turn;
+	struct slot *slot;
+	bool done;
+
+	if (percpu->rseq_end)
+		return TRY_AGAIN(percpu, slot_stock_put(percpu, offset, key, nr,
+							max)) > 0;
+	slot = turn_begin(percpu, offset, &turn);
+	if (!slot)
+		return false;
+	done = put_in_turn(slot, key, nr, max);
+	turn_end(&turn);
+	return done;
+}
+
+bool percpu_stock_swap(struct percpu *percpu, uint32_t offset, uint64_t word,
+		       uint64_t *old)
+{
+	struct turn turn;
+	struct slot *slot;
+	uint64_t *at;
+
+	if (percpu->rseq_end)
+		return TRY_AGAIN(percpu, slot_stock_swap(percpu, offset, word,
+							 old)) > 0;
+	slot = turn_begin(percpu, offset, &turn);
+	if (!slot)
+		return false;
+	at = slot_stock(slot, STOCK_KEY(word));
+	*old = load_relaxed(at);
+	store_relaxed(at, word);
+	turn_end(&turn);
+	return true;
+}
+
 struct slot *percpu_here(struct percpu *percpu, uint32_t offset)
 {
 	unsigned int cpu = (unsigned int)cpu_here();

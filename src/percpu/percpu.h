@@ -204,6 +204,37 @@ void percpu_fork_child(struct percpu *percpu);
 void percpu_check(const struct percpu *percpu);
 
 /*
+ * A stock: a list of which nothing is used but STOCK_WORDS words, each a number
+ * that belongs to a key, as a store belongs to an account.  Its own CPU takes
+ * from it and puts to it; who closed it may change it as well.
+ *
+ *	word	key │ number		key 0: nobody's
+ *
+ * Where a key has its word is STOCK_WORD(key); another key may have it just
+ * now.  Whatever the mode; false where it has, where there is not as much (not
+ * as much room below @max), and where the list is closed or taken.
+ * percpu_stock_swap: puts a word in its place; *old is what stood there.
+ */
+#define STOCK_WORDS	   8u
+#define STOCK_ENTRIES	   (STOCK_WORDS * 2) /* of the list */
+#define STOCK_WORD(key)	   ((key) & (STOCK_WORDS - 1))
+#define STOCK(key, nr)	   ((uint64_t)(key) << 32 | (uint32_t)(nr))
+#define STOCK_KEY(word)	   ((uint32_t)((word) >> 32))
+#define STOCK_NUMBER(word) ((uint32_t)(word))
+
+static inline uint64_t *slot_stock(struct slot *slot, uint32_t key)
+{
+	return (uint64_t *)(void *)slot->page + STOCK_WORD(key);
+}
+
+bool percpu_stock_take(struct percpu *percpu, uint32_t offset, uint32_t key,
+		       uint32_t nr);
+bool percpu_stock_put(struct percpu *percpu, uint32_t offset, uint32_t key,
+		      uint32_t nr, uint32_t max);
+bool percpu_stock_swap(struct percpu *percpu, uint32_t offset, uint64_t word,
+		       uint64_t *old);
+
+/*
  * The same by a restartable sequence, tried once: negative (false) where there
  * is no page or no room, where the list is closed, where the mode is not rseq,
  * and also where the sequence was interrupted.  What comes after a failure
@@ -214,6 +245,9 @@ void percpu_check(const struct percpu *percpu);
  *	int64_t slot_pop_batch(percpu, offset, out, nr)
  *	int64_t slot_pop_oldest(percpu, offset, out, nr)
  *	int64_t slot_push_batch(percpu, offset, in, nr)
+ *	int slot_stock_take(percpu, offset, key, nr)
+ *	int slot_stock_put(percpu, offset, key, nr, max)
+ *	int slot_stock_swap(percpu, offset, word, old)
  *
  * A push fails also at the end of the array; percpu_* moves the list down.
  */

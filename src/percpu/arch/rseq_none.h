@@ -52,4 +52,25 @@ static inline int slot_move_down(const struct percpu *percpu, uint32_t offset)
 	return SLOT_NONE;
 }
 
+static inline int slot_stock_take(const struct percpu *percpu, uint32_t offset,
+				  uint32_t key, uint32_t nr)
+{
+	(void)percpu, (void)offset, (void)key, (void)nr;
+	return SLOT_NONE;
+}
+
+static inline int slot_stock_put(const struct percpu *percpu, uint32_t offset,
+				 uint32_t key, uint32_t nr, uint32_t max)
+{
+	(void)percpu, (void)offset, (void)key, (void)nr, (void)max;
+	return SLOT_NONE;
+}
+
+static inline int slot_stock_swap(const struct percpu *percpu, uint32_t offset,
+				  uint64_t word, uint64_t *old)
+{
+	(void)percpu, (void)offset, (void)word, (void)old;
+	return SLOT_NONE;
+}
+
 #endif /* PERCPU_ARCH_RSEQ_NONE_H */

@@ -347,6 +347,99 @@ aborted:
 	return SLOT_ABORTED;
 }
 
+/*
+ * Stocks.  Only the number is stored, which stands in the lower half; the key
+ * changes by swapping alone.  limit is looked at inside [S4]; whoever closed
+ * the list changes words only after the sections that saw it open are over.
+ */
+#define STOCK_AT "64(%[slot], %q[at], 8)"
+#define RSEQ_STOCK							\
+	"cmpl $0, " LIMIT "\n\t"					\
+	"je %l[none]\n\t"						\
+	"movq " STOCK_AT ", %[word]\n\t"				\
+	"movq %[word], %[owner]\n\t"					\
+	"shrq $32, %[owner]\n\t"					\
+	"cmpl %[key], %k[owner]\n\t"					\
+	"jne %l[none]\n\t"
+
+static inline int slot_stock_take(const struct percpu *percpu, uint32_t offset,
+				  uint32_t key, uint32_t nr)
+{
+	uint64_t slot, word, owner;
+
+	__asm__ volatile goto(
+		RSEQ_ENTER
+		RSEQ_STOCK
+		"subl %[nr], %k[word]\n\t"
+		"jb %l[none]\n\t"
+		"movl %k[word], " STOCK_AT
+		RSEQ_LEAVE
+		: [slot] "=&r"(slot), [word] "=&r"(word), [owner] "=&r"(owner)
+		: RSEQ_IN, [at] "r"((uint64_t)STOCK_WORD(key)),
+		  [key] "r"(key), [nr] "ri"(nr)
+		: "memory", "cc"
+		: none, aborted);
+	return 1;
+none:
+	return SLOT_NONE;
+aborted:
+	return SLOT_ABORTED;
+}
+
+static inline int slot_stock_put(const struct percpu *percpu, uint32_t offset,
+				 uint32_t key, uint32_t nr, uint32_t max)
+{
+	uint64_t slot, word, owner;
+
+	__asm__ volatile goto(
+		RSEQ_ENTER
+		RSEQ_STOCK
+		"addl %[nr], %k[word]\n\t"
+		"jc %l[none]\n\t"
+		"cmpl %[max], %k[word]\n\t"
+		"ja %l[none]\n\t"
+		"movl %k[word], " STOCK_AT
+		RSEQ_LEAVE
+		: [slot] "=&r"(slot), [word] "=&r"(word), [owner] "=&r"(owner)
+		: RSEQ_IN, [at] "r"((uint64_t)STOCK_WORD(key)),
+		  [key] "r"(key), [nr] "ri"(nr), [max] "ri"(max)
+		: "memory", "cc"
+		: none, aborted);
+	return 1;
+none:
+	return SLOT_NONE;
+aborted:
+	return SLOT_ABORTED;
+}
+
+static inline int slot_stock_swap(const struct percpu *percpu, uint32_t offset,
+				  uint64_t new_word, uint64_t *old)
+{
+	uint64_t slot, word;
+
+	__asm__ volatile goto(
+		RSEQ_ENTER
+		"cmpl $0, " LIMIT "\n\t"
+		"je %l[none]\n\t"
+		"movq " STOCK_AT ", %[word]\n\t"
+		"movq %[new], " STOCK_AT
+		RSEQ_LEAVE
+		: [slot] "=&r"(slot), [word] "=&r"(word)
+		: RSEQ_IN,
+		  [at] "r"((uint64_t)STOCK_WORD(STOCK_KEY(new_word))),
+		  [new] "r"(new_word)
+		: "memory", "cc"
+		: none, aborted);
+	*old = word;
+	return 1;
+none:
+	return SLOT_NONE;
+aborted:
+	return SLOT_ABORTED;
+}
+
+#undef STOCK_AT
+#undef RSEQ_STOCK
 #undef TAIL
 #undef TOP
 #undef HEAD
