@@ -120,8 +120,7 @@ static uint32_t attempt(struct quire_zone *zone, unsigned int order,
 	if (!gate_enter(zone, atomic))
 		return NO_PAGE;
 	STEP("alloc: inside");
-	if (!atomic)
-		deferred_flush(zone);
+	deferred_flush(zone, atomic);
 	page = take(zone, order, type, flags);
 	gate_leave(zone);
 	return page;
