@@ -9,10 +9,13 @@ result files of earlier runs it prints those and runs nothing.  Needs forty
 minutes and 3 GiB on an idle machine; what others used meanwhile stands under
 each table.
 """
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 
 from results import Result, command, direction, headline, read, run, spread
 
@@ -161,20 +164,55 @@ def time_tables(result):
 
 # ---- page_fault1 ----
 
-def drain_size(build):
-    """Bytes of text of what drains in each way, from the static library."""
-    library = os.path.join(build, "src/libquire.a")
-    try:
-        names = subprocess.run(["nm", "-S", "--defined-only", library],
-                               stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True,
-                               check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    sizes = {}
-    for size, name in re.findall(r"^\w+ (\w+) [tT] (\w*drain\w*)", names,
-                                 re.M):
-        sizes[name] = int(size, 16)
+def own_compile(build, source):
+    """How the library's @source was compiled: the words, and where."""
+    with open(os.path.join(build, "compile_commands.json")) as f:
+        for entry in json.load(f):
+            if entry["file"].endswith(source) and \
+               "libquire" in entry["output"]:
+                words = shlex.split(entry["command"])
+                cut = words.index("-MD")
+                return words[:cut], entry["directory"]
+    return None, None
+
+
+def text_bytes(objects, symbol=None):
+    """Of the whole object, or of one function."""
+    if symbol:
+        names = subprocess.run(["nm", "-S", objects], stdout=subprocess.PIPE,
+                               text=True, check=True).stdout
+        return sum(int(size, 16) for size in re.findall(
+            rf"^\w+ (\w+) [tT] {symbol}(?:\.cold)?$", names, re.M))
+    lines = subprocess.run(["size", objects], stdout=subprocess.PIPE,
+                           text=True, check=True).stdout.splitlines()
+    return int(lines[1].split()[0])
+
+
+def drain_sizes(build):
+    """Text of the lists of CPUs when only one way to drain is left in it, and
+    of the function that picks."""
+    words, folder = own_compile(build, "src/page/pcp.c")
+    if not words:
+        return []
+    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sizes = []
+    with tempfile.TemporaryDirectory() as temp:
+        def compiled(name, text):
+            path = os.path.join(temp, name)
+            with open(path + ".c", "w") as f:
+                f.write(text)
+            subprocess.run([*words, "-c", path + ".c", "-o", path + ".o"],
+                           cwd=folder, check=True)
+            return path + ".o"
+        picks = compiled("tune", f'#include "{top}/src/page/tune.c"\n')
+        for nr, mode in enumerate(DRAINS):
+            # the field is read, and a constant is what comes of it
+            size = text_bytes(compiled(mode, '#include "page/slow.h"\n'
+                f"#define drain_mode drain_mode * 0 + {nr}\n"
+                f'#include "{top}/src/page/pcp.c"\n'))
+            pick = text_bytes(picks, "tune_pick_2018" if nr
+                              else "tune_pick_today")
+            sizes.append((mode, size, pick))
     return sizes
 
 
@@ -204,11 +242,12 @@ def touch_tables(result, build):
             print(f"| {case}:{variant} | {spread(get('zone_takes'), 1e3, 2)}"
                   f" | {spread(get('zone_contended'), 1e3, 3)}"
                   f" | {spread(get('zone_hold'), 1)} |")
-    sizes = drain_size(build)
+    sizes = drain_sizes(build)
     if sizes:
-        print("\n| code that drains | bytes |\n|---|---|")
-        for name, size in sorted(sizes.items()):
-            print(f"| {name} | {size} |")
+        print("\n| only one way to drain left: text, bytes | lists of CPUs |"
+              " its choice of lists | together |\n|---|---|---|---|")
+        for mode, size, pick in sizes:
+            print(f"| {mode} | {size} | {pick} | {size + pick} |")
 
 
 def tables(result: Result, build):

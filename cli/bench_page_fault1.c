@@ -21,7 +21,7 @@ enum { BODY_BYTES = 128 << 20, WARM_UP = 6 };
 static const struct body {
 	const char *name;
 	bool preload;
-	bool zone; /* of which half may be out: twice the memory */
+	bool zone; /* half of which may be free: four times the memory */
 } bodies[] = {
 	{ "kernel", false, false },
 	{ "kernel-thp", false, false },
@@ -163,7 +163,7 @@ static int check_room(const struct bench *b)
 
 	for (i = 0; i < NR_BODIES; i++)
 		zones |= bodies[i].zone && runs(b, &bodies[i]);
-	need = need * (zones ? 2 : 1) + MEMORY_SPARE;
+	need = need * (zones ? 4 : 1) + MEMORY_SPARE;
 
 	if (need <= room)
 		return 0;

@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPARE_PAGES = 16384 }; /* in lists of CPUs, and below watermarks */
+enum {
+	SPARE_PAGES = 16384,   /* in lists of CPUs, and below watermarks */
+	LEAST_PAGES = 1 << 18, /* a smaller zone moves smaller batches */
+};
 
 static const struct {
 	const char *name;
@@ -103,8 +106,19 @@ static void shuffle(void **page, size_t nr)
 	}
 }
 
-/* All but the spare pages are taken, and a random half of them given back. */
-static int age(size_t nr)
+static void touch(void **page, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		*(volatile char *)page[i] = 1;
+}
+
+/*
+ * As the zone stands when it has been used for a while: memory is behind the
+ * pages that are free first.  Of @nr that are taken, @kept stay out.
+ */
+static int wear(size_t nr, size_t kept)
 {
 	int error;
 
@@ -112,9 +126,11 @@ static int age(size_t nr)
 	error = pool.out ? pages_take(pool.out, nr) : ENOMEM;
 	if (error)
 		return error;
-	shuffle(pool.out, nr);
-	pool.nr_out = nr / 2;
-	return pages_give(pool.out + pool.nr_out, nr - pool.nr_out);
+	if (kept)
+		shuffle(pool.out, nr);
+	pool.nr_out = kept;
+	touch(pool.out + kept, nr - kept);
+	return pages_give(pool.out + kept, nr - kept);
 }
 
 static int open_zone(int body, size_t nr_pages)
@@ -124,27 +140,26 @@ static int open_zone(int body, size_t nr_pages)
 	struct quire_zone_options zo = { .size = sizeof(zo),
 					 .drain = bodies[body].drain,
 					 .flags = bodies[body].flags };
-	size_t bytes = nr_pages * MEMORY_PAGE;
-	int rc = quire_region_open(bytes, &ro, &pool.region);
+	int rc = quire_region_open(nr_pages * MEMORY_PAGE, &ro, &pool.region);
 
-	/* as it stands when each page was used once */
-	if (!rc)
-		rc = quire_region_populate(pool.region, 0, bytes, NULL);
 	zo.region = pool.region;
 	return -(rc ? rc : quire_zone_open(&zo, &pool.zone));
 }
 
 int pages_open(const char *name, unsigned int tasks, size_t nr)
 {
-	size_t used = tasks * nr;
+	size_t used = tasks * nr + SPARE_PAGES / 2, whole;
 	bool aged;
 	int body = find(name, &aged), error;
 
-	if (aged)
-		used *= 2;
-	error = open_zone(body, used + SPARE_PAGES);
+	whole = (aged ? 2 : 1) * used + SPARE_PAGES;
+	if (whole < LEAST_PAGES)
+		whole = LEAST_PAGES;
+	error = open_zone(body, whole);
 	if (!error && aged)
-		error = age(used);
+		error = wear(whole - SPARE_PAGES, (whole - SPARE_PAGES) / 2);
+	else if (!error)
+		error = wear(used, 0);
 	if (!error)
 		pages_locks(&pool.at_open);
 	return error;

@@ -15,7 +15,8 @@ bool pages_is_body(const char *name);
 
 /*
  * pages_open - for @tasks tasks, each with @nr pages at a time
- * Fresh, or aged: twice the size, and a random half of it is out.
+ * Of 1 GiB, or of more if the tasks need it; memory is behind what is free
+ * first.  Aged: a random half of it is out.
  * Returns 0 or a positive errno.
  */
 int pages_open(const char *body, unsigned int tasks, size_t nr);
