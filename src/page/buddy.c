@@ -128,8 +128,7 @@ static void count_pages(struct buddy *buddy, uint32_t page, unsigned int order,
 uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 		   struct part want)
 {
-	uint32_t since =
-		order >= BLOCK_ORDER ? buddy->map->page[page].dirty_since : 0;
+	uint32_t since = buddy_since(buddy, page, order);
 
 	while (order > want.order) {
 		uint32_t upper = page + (1u << --order);
@@ -455,12 +454,14 @@ static unsigned int largest_block(uint32_t page, size_t nr)
 	return order < most ? order : most;
 }
 
-void buddy_give_tails(struct buddy *buddy, uint32_t page, size_t nr)
+void buddy_give_rest(struct buddy *buddy, uint32_t page, size_t nr,
+		     uint32_t since)
 {
 	while (nr) {
 		unsigned int order = largest_block(page, nr);
 
-		buddy_give_locked(buddy, page, order, false);
+		count_pages(buddy, page, order, true);
+		settle(buddy, page, order, false, since);
 		page += 1u << order;
 		nr -= (size_t)1 << order;
 	}
@@ -475,7 +476,13 @@ void buddy_give_run_locked(struct buddy *buddy, uint32_t page, size_t nr)
 		if (state_of(buddy, at) != STATE_TAIL)
 			set_state(buddy, at, STATE_TAIL);
 	}
-	buddy_give_tails(buddy, page, nr);
+	while (nr) {
+		unsigned int order = largest_block(page, nr);
+
+		buddy_give_locked(buddy, page, order, false);
+		page += 1u << order;
+		nr -= (size_t)1 << order;
+	}
 }
 
 void buddy_give_new_locked(struct buddy *buddy, uint32_t page, size_t nr)

@@ -61,8 +61,16 @@ uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 		   struct part want);
 void buddy_settle(struct buddy *buddy, uint32_t page, unsigned int order,
 		  bool tail);
-/* As buddy_give_run_locked, of pages that are TAIL but for the first. */
-void buddy_give_tails(struct buddy *buddy, uint32_t page, size_t nr);
+/* Part of a block that was free, all TAIL but for its first page: it is as old
+ * as the block was. */
+void buddy_give_rest(struct buddy *buddy, uint32_t page, size_t nr,
+		     uint32_t since);
+/* Of a free block, or of one just taken. */
+static inline uint32_t buddy_since(const struct buddy *buddy, uint32_t page,
+				   unsigned int order)
+{
+	return order >= BLOCK_ORDER ? buddy->map->page[page].dirty_since : 0;
+}
 
 /* buddy_type.c: the type of whole pageblocks */
 void buddy_type_blocks(struct buddy *buddy, uint32_t page, unsigned int order,

@@ -15,7 +15,8 @@ static unsigned int order_for(size_t nr)
 static uint32_t keep_front(struct buddy *buddy, uint32_t page,
 			   unsigned int order, size_t nr)
 {
-	buddy_give_tails(buddy, page + (uint32_t)nr, ((size_t)1 << order) - nr);
+	buddy_give_rest(buddy, page + (uint32_t)nr, ((size_t)1 << order) - nr,
+			buddy_since(buddy, page, order));
 	return page;
 }
 
@@ -76,12 +77,13 @@ static void carve(struct buddy *buddy, struct part block, uint32_t page,
 		  uint32_t end)
 {
 	uint32_t last = block.page + (1u << block.order);
+	uint32_t since = buddy_since(buddy, block.page, block.order);
 
 	buddy_take_at_locked(buddy, block.page, block.order);
 	if (block.page < page)
-		buddy_give_tails(buddy, block.page, page - block.page);
+		buddy_give_rest(buddy, block.page, page - block.page, since);
 	if (end < last)
-		buddy_give_tails(buddy, end, last - end);
+		buddy_give_rest(buddy, end, last - end, since);
 }
 
 static void take_all(struct buddy *buddy, uint32_t page, uint32_t end)
