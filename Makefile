@@ -22,11 +22,14 @@ check-all:
 stress: all
 	QUIRE_STRESS_SECONDS=120 meson test -C $(BUILD) --suite stress --timeout-multiplier 10
 
-# The figures of docs/spans.md and docs/mechanism-d.md; an hour on an idle machine.
+# The figures of docs/spans.md, docs/mechanism-d.md, docs/mechanism-a.md and
+# docs/mechanism-c.md; two hours on an idle machine.  DPDK's mempool is measured
+# where libdpdk-dev is installed before the build is set up.
 bench: all
 	ninja -C $(BUILD) --quiet bench/blocks
 	/usr/bin/python3 bench/spans.py $(BUILD)
 	/usr/bin/python3 bench/release.py $(BUILD)
+	/usr/bin/python3 bench/pages.py $(BUILD)
 
 # As clang-format 14 lays it out; check fails otherwise.
 format:

@@ -37,7 +37,7 @@ needed=(
 	pkg-config=cmd:pkg-config libcmocka-dev=pc:cmocka
 	libjansson-dev=pc:jansson libhwloc-dev=pc:hwloc
 	clang=cmd:clang clang-format-14=cmd:clang-format-14
-	shellcheck=cmd:shellcheck mandoc=cmd:mandoc
+	shellcheck=cmd:shellcheck mandoc=cmd:mandoc valgrind=cmd:valgrind
 )
 # What the suite `programs` runs: without one of them its test skips.
 programs=(

@@ -7,72 +7,25 @@ largest, ratios of medians.  With result files of earlier runs it prints those
 and runs nothing.  Needs half an hour and 17 GiB on an idle machine; what others
 used meanwhile stands under each table.
 """
-import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 
+from results import Result, command, headline, read, run, spread
+
+KEPT = "kernel-thp,span,span-zeroed"
 FULL = (
     ("bigfree", "--size", "8G", "--workers", "1,2"),
     ("bigfree", "--size", "8G", "--workers", "1,2", "--pages", "4k,thp",
      "--cases", "handmade,parallel", "--busy", "1"),
     ("bigfree", "--scale", "1G,2G,4G,8G,16G", "--workers", "2", "--pages",
      "4k,thp", "--cases", "handmade,parallel"),
-    ("page_fault1",),
+    ("page_fault1", "--bodies", KEPT),
 )
 QUICK = (
     ("bigfree", "--size", "256M", "--workers", "1,2", "-n", "5"),
-    ("page_fault1", "--seconds", "0.05", "-n", "5"),
+    ("page_fault1", "--bodies", KEPT, "--seconds", "0.05", "-n", "5"),
 )
-
-
-def run(build, words):
-    with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "o.json")
-        subprocess.run([f"{build}/cli/quire", "bench", *words, "--wait", "60",
-                        "-o", out], stdout=subprocess.DEVNULL, check=True)
-        with open(out) as f:
-            return json.load(f)
-
-
-class Result:
-    def __init__(self, result):
-        self.params = result["params"]
-        self.rows = {}
-        for row in result["rows"]:
-            known = [x for x in row["samples"] if x is not None]
-            key = row["bench"], row["variant"], row["case"], row["metric"]
-            if known:
-                self.rows[key] = known
-
-    def benches(self):
-        return dict.fromkeys(key[0] for key in self.rows)
-
-    def variants(self, bench):
-        return [v for v in dict.fromkeys(key[1] for key in self.rows
-                                         if key[0] == bench) if v]
-
-    def cases(self, bench, variant, metric):
-        return [key[2] for key in self.rows
-                if key[:2] == (bench, variant) and key[3] == metric]
-
-    def median(self, *key):
-        return statistics.median(self.rows[key]) if key in self.rows else None
-
-    def ratio(self, above, below):
-        a, b = self.median(*above), self.median(*below)
-        return f"{a / b:.3f}" if a and b else "–"
-
-
-def spread(samples, scale, digits=1):
-    """median (smallest–largest)"""
-    if not samples:
-        return "–"
-    values = [statistics.median(samples), min(samples), max(samples)]
-    middle, low, high = (f"{v * scale:,.{digits}f}" for v in values)
-    return f"{middle} ({low}–{high})"
 
 
 def release_tables(result, variant):
@@ -120,21 +73,15 @@ def touch_table(result):
                   + " |")
 
 
-def tables(result):
-    words = " ".join(["quire", *result.params["command"]])
-    print(f"\n`{words}`", flush=True)
+def tables(result: Result):
+    print("\n" + command(result), flush=True)
     for bench in result.benches():
         if bench == "bigfree":
             for variant in result.variants(bench):
                 release_tables(result, variant)
         else:
             touch_table(result)
-        load = result.rows.get((bench, "", "machine", "other_load"), [0])
-        steal = result.rows.get((bench, "", "machine", "steal"), [0])
-        print(f"\n{result.params['rounds']} rounds; others used "
-              f"{statistics.median(load):.2f} CPUs, "
-              f"{statistics.median(steal):.2f} were stolen; "
-              f"{result.params['disturbed']} runs were disturbed.", flush=True)
+        print("\n" + result.weather(bench), flush=True)
     for name, why in result.params.get("not_run", {}).items():
         print(f"\n{name}: {why}.")
 
@@ -144,14 +91,12 @@ def main(args):
         sys.exit(__doc__.splitlines()[0])
     build, files = os.path.abspath(args[0]), [x for x in args[1:]
                                               if not x.startswith("-")]
-    print(f"load {os.getloadavg()[0]:.2f}, {os.cpu_count()} CPUs, "
-          f"Linux {os.uname().release}")
+    print(headline())
     for name in files:
-        with open(name) as f:
-            tables(Result(json.load(f)))
+        tables(read(name))
     if not files:
         for words in QUICK if "--quick" in args else FULL:
-            tables(Result(run(build, words)))
+            tables(run(build, words))
 
 
 main(sys.argv[1:])

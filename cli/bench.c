@@ -8,7 +8,10 @@
  * something else is said to be.
  */
 #include "bench.h"
+#include "bench_bigfree.h"
 #include "bench_options.h"
+#include "bench_page.h"
+#include "bench_page_fault1.h"
 #include "bench_result.h"
 #include "child.h"
 #include "cli.h"
@@ -26,16 +29,21 @@ enum { LOOK_MS = 300 };
 
 static const struct kind {
 	const char *name;
-	unsigned int bit;
+	int (*check)(const struct bench_options *o); /* NULL: nothing to */
 	int (*run)(struct bench *b);
 	void (*print)(const struct bench *b, FILE *f);
 	const char *help;
 } list[] = {
-	{ "bigfree", BENCH_BIGFREE, bench_bigfree, bench_bigfree_print,
+	/* in the order of their bits: BENCH_BIGFREE … */
+	{ "bigfree", bigfree_check, bench_bigfree, bench_bigfree_print,
 	  "a big block is given back: alone, by several threads, behind the caller's back" },
-	{ "page_fault1", BENCH_PAGE_FAULT1, bench_page_fault1,
+	{ "page_fault1", page_fault1_check, bench_page_fault1,
 	  bench_page_fault1_print,
 	  "pages are touched and given back: by the kernel, and kept by quire" },
+	{ "page_bench", page_check, bench_page, bench_page_print,
+	  "a page is allocated and freed: by quire, malloc libraries, DPDK's mempool" },
+	{ "time_bench", NULL, bench_time, bench_time_print,
+	  "what a lock, blocked signals, a CPU number cost, and a page with each" },
 };
 enum { NR_BENCHES = sizeof(list) / sizeof(*list) };
 
@@ -210,8 +218,26 @@ static unsigned int find(const char *name)
 
 	for (i = 0; i < NR_BENCHES; i++)
 		if (!strcmp(name, "all") || !strcmp(name, list[i].name))
-			bits |= list[i].bit;
+			bits |= 1u << i;
 	return bits;
+}
+
+/* Options that a bench does not have, and lists with what there is not. */
+static int check(const struct bench_options *o, unsigned int bits,
+		 const struct bench_foreign *foreign)
+{
+	int i, rc = 0;
+
+	for (i = 0; i < NR_BENCHES && !rc; i++) {
+		if (!(bits & 1u << i))
+			continue;
+		if (foreign->option[i])
+			rc = usage_error("bench %s: there --%s is no option",
+					 list[i].name, foreign->option[i]);
+		else if (list[i].check)
+			rc = list[i].check(o);
+	}
+	return rc;
 }
 
 static int run_all(const struct bench_options *o, unsigned int bits,
@@ -221,7 +247,7 @@ static int run_all(const struct bench_options *o, unsigned int bits,
 	int i, rc = prepare(&b);
 
 	for (i = 0; i < NR_BENCHES && !rc; i++)
-		if (bits & list[i].bit)
+		if (bits & 1u << i)
 			rc = run(&b, &list[i]);
 	if (!rc && !o->json)
 		print_notes(&b);
@@ -234,7 +260,8 @@ static int run_all(const struct bench_options *o, unsigned int bits,
 int cmd_bench(int argc, char **argv)
 {
 	struct bench_options o;
-	unsigned int used, bits;
+	struct bench_foreign foreign;
+	unsigned int bits;
 	const char *name;
 	int rc;
 
@@ -242,7 +269,7 @@ int cmd_bench(int argc, char **argv)
 		return bench_free(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], ".touch"))
 		return bench_touch(argc - 1, argv + 1);
-	rc = bench_options_read(&o, argc, argv, &name, &used);
+	rc = bench_options_read(&o, argc, argv, &name, &foreign);
 	if (rc >= 0)
 		return rc;
 	if (!strcmp(name, "list"))
@@ -251,9 +278,8 @@ int cmd_bench(int argc, char **argv)
 	if (!bits)
 		return usage_error("bench: '%s' is none (see quire bench list)",
 				   name);
-	if (used & ~bits)
-		return usage_error("bench %s: an option of %s is given", name,
-				   bits == BENCH_BIGFREE ? "page_fault1"
-							 : "bigfree");
+	rc = check(&o, bits, &foreign);
+	if (rc)
+		return rc;
 	return run_all(&o, bits, argv);
 }

@@ -3,10 +3,13 @@
  * `quire bench`: what the verb, its benches and their child processes share.
  *
  *	bench.c ──> bench_bigfree.c ──────┬──> bench_child.c ══ exec ══╗
- *	       └──> bench_page_fault1.c ──┘                            ║
- *	bench.c <═══ "quire bench .free …" or ".touch …" ══════════════╝
- *	       ├──> bench_free.c   one block is given back once
- *	       └──> bench_touch.c  one body runs for a while
+ *	       ├──> bench_page_fault1.c ──┤                            ║
+ *	       ├──> bench_page.c ─────────┤                            ║
+ *	       └──> bench_time.c ─────────┘                            ║
+ *	bench.c <═══ "quire bench .free …" or ".touch …" ══════════════╣
+ *	       ├──> bench_free.c   one block is given back once        ║
+ *	       └──> bench_touch.c  one body runs for a while           ║
+ *	bench/peers <══ a program of its own for each that has pages ══╝
  *
  * Every sample comes from a process of its own, started in the same way for
  * all cases: no case inherits helper threads, kept memory or page tables of
@@ -47,9 +50,14 @@ struct bench_options {
 	bool size_given, scale;
 	struct bench_list workers;
 	struct bench_list pages; /* enum bench_pages */
-	const char *cases;	 /* NULL: all */
 	unsigned int busy;
+	/* bigfree, page_bench */
+	const char *cases; /* NULL: all */
+	/* page_bench */
+	const char *variants; /* NULL: all */
+	unsigned int loops;
 	/* page_fault1 */
+	const char *bodies; /* NULL: all */
 	struct bench_list threads, processes;
 	double seconds; /* between two samples */
 	unsigned int samples;
@@ -90,6 +98,10 @@ int bench_bigfree(struct bench *b);
 void bench_bigfree_print(const struct bench *b, FILE *f);
 int bench_page_fault1(struct bench *b);
 void bench_page_fault1_print(const struct bench *b, FILE *f);
+int bench_page(struct bench *b);
+void bench_page_print(const struct bench *b, FILE *f);
+int bench_time(struct bench *b);
+void bench_time_print(const struct bench *b, FILE *f);
 
 /* In the child: answer with "name value" lines on stdout; an exit code. */
 int bench_free(int argc, char **argv);

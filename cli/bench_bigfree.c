@@ -41,8 +41,9 @@ static const char *const kinds[] = { "munmap",	     "handmade", "parallel",
 				     "malloc-quire", "idle" };
 enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds) };
 
-int bigfree_check_cases(const char *list)
+int bigfree_check(const struct bench_options *o)
 {
+	const char *list = o->cases;
 	size_t len, i;
 
 	for (; list; list = list[len] ? list + len + 1 : NULL) {

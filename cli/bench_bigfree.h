@@ -5,7 +5,9 @@
 #ifndef QUIRE_CLI_BENCH_BIGFREE_H
 #define QUIRE_CLI_BENCH_BIGFREE_H
 
-/* bigfree_check_cases - 0 or CLI_USAGE after a message; NULL is fine */
-int bigfree_check_cases(const char *list);
+#include "bench.h"
+
+/* bigfree_check - the list of --cases: 0 or CLI_USAGE after a message */
+int bigfree_check(const struct bench_options *o);
 
 #endif /* QUIRE_CLI_BENCH_BIGFREE_H */

@@ -2,9 +2,9 @@
 /*
  * One sample of a bench, from a process of its own.
  *
- * The child is this very program, found as /proc/self/exe.  It answers with
- * lines of "metric value"; a pipe holds all of them, so they are read when it
- * has ended.  Its messages go where ours go.
+ * The child is this very program, found as /proc/self/exe, or one of those in
+ * bench/peers.  It answers with lines of "metric value"; a pipe holds all of
+ * them, so they are read when it has ended.  Its messages go where ours go.
  */
 #include "bench_child.h"
 #include "child.h"
@@ -21,11 +21,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHILD_WORDS = 12, CHILD_ANSWERS = 16 };
+enum { CHILD_WORDS = 24, CHILD_ANSWERS = 512 };
 
 #define CHILD_TICKS_S 0.03
 
-static int add_preload(struct variables *v, const char *dir)
+static int add_own(struct variables *v, const char *dir)
 {
 	char *library = paths_own_library("libquire-preload.so"), *options;
 
@@ -43,6 +43,18 @@ static int add_preload(struct variables *v, const char *dir)
 	return 0;
 }
 
+static int add_variables(struct variables *v, const struct bench_run *run,
+			 const char *dir)
+{
+	const char *const *s = run->settings;
+
+	for (; s && s[0] && s[1]; s += 2)
+		variables_set(v, s[0], s[1]);
+	if (run->library)
+		variables_add_preload(v, run->library);
+	return run->preload ? add_own(v, dir) : 0;
+}
+
 /* A case under the library that the library did not serve is as-is again. */
 static int check_served(const char *dir, pid_t pid)
 {
@@ -56,7 +68,7 @@ static int check_served(const char *dir, pid_t pid)
 }
 
 struct answer {
-	char metric[32];
+	char name[96]; /* METRIC, or VARIANT/METRIC */
 	double value;
 };
 
@@ -74,7 +86,7 @@ static int read_answers(int fd, struct answers *out)
 	char text[64];
 
 	while (f && out->nr < CHILD_ANSWERS &&
-	       fscanf(f, "%31s %63s", a->metric, text) == 2) {
+	       fscanf(f, "%95s %63s", a->name, text) == 2) {
 		a->value = strtod(text, NULL);
 		a++;
 		out->nr++;
@@ -103,39 +115,46 @@ static int judge(const struct child_result *r, int rc, const char *what)
 	return WEXITSTATUS(r->status);
 }
 
-static int start(const char *const *words, struct variables *v, int fd,
+static int start(const struct bench_run *run, struct variables *v, int fd,
 		 struct child_result *result)
 {
-	char *argv[CHILD_WORDS] = { (char *)(uintptr_t) "quire",
-				    (char *)(uintptr_t) "bench" };
-	struct child_spec spec = { .path = "/proc/self/exe",
+	static const char *const own[] = { "quire", "bench" };
+	char *argv[CHILD_WORDS] = { (char *)(uintptr_t)run->program };
+	struct child_spec spec = { .path = run->program,
 				   .argv = argv,
 				   .envp = v->list,
 				   .fd = { -1, fd, -1 } };
-	int i;
+	int nr = 1, i;
 
-	for (i = 0; words[i] && i + 3 < CHILD_WORDS; i++)
-		argv[i + 2] = (char *)(uintptr_t)words[i];
+	if (!run->program) {
+		spec.path = "/proc/self/exe";
+		for (nr = 0; nr < 2; nr++)
+			argv[nr] = (char *)(uintptr_t)own[nr];
+	}
+	for (i = 0; run->words[i] && nr + 1 < CHILD_WORDS; i++)
+		argv[nr++] = (char *)(uintptr_t)run->words[i];
 	return child_run(&spec, result);
 }
 
-static int run(struct bench *b, const char *const *words, bool preload,
-	       const char *dir, struct answers *out)
+static int run_it(struct bench *b, const struct bench_run *run, const char *dir,
+		  struct answers *out)
 {
+	const char *what = run->words[0] && run->words[1] && !run->program
+				   ? run->words[1]
+				   : run->program;
 	struct child_result result;
 	struct variables v;
-	int fd[2], rc = 0;
+	int fd[2], rc;
 
 	if (pipe2(fd, O_CLOEXEC)) {
 		say("bench: no pipe: %s", strerror(errno));
 		return CLI_OWN;
 	}
 	variables_copy(&v, environ);
-	if (preload)
-		rc = add_preload(&v, dir);
+	rc = add_variables(&v, run, dir);
 	load_begin(&b->load);
 	if (!rc)
-		rc = judge(&result, start(words, &v, fd[1], &result), words[1]);
+		rc = judge(&result, start(run, &v, fd[1], &result), what);
 	if (!load_end(&b->load, &out->others, &out->steal))
 		out->others = out->steal = 0;
 	close(fd[1]);
@@ -145,13 +164,13 @@ static int run(struct bench *b, const char *const *words, bool preload,
 		out->took_s = (double)(result.end_ns - result.start_ns) * 1e-9;
 		rc = read_answers(fd[0], out);
 	}
-	if (!rc && preload)
+	if (!rc && run->preload)
 		rc = check_served(dir, result.pid);
 	variables_free(&v);
 	return rc;
 }
 
-static int run_once(struct bench *b, const char *const *words, bool preload,
+static int run_once(struct bench *b, const struct bench_run *run,
 		    struct answers *out)
 {
 	char *dir = scratch_sub("run");
@@ -160,7 +179,7 @@ static int run_once(struct bench *b, const char *const *words, bool preload,
 	if (!dir)
 		return CLI_OWN;
 	*out = (struct answers){ 0 };
-	rc = run(b, words, preload, dir, out);
+	rc = run_it(b, run, dir, out);
 	scratch_remove(dir);
 	free(dir);
 	return rc;
@@ -173,40 +192,59 @@ static bool disturbed(const struct answers *a)
 	       LOAD_BUSY * a->took_s + CHILD_TICKS_S;
 }
 
-static void keep(struct bench *b, const struct series_key *key,
-		 const struct answers *a)
+static void keep_one(struct bench *b, const struct series_key *key,
+		     struct answer *a)
 {
-	struct series_key k;
+	struct series_key k = *key;
+	char *slash = strrchr(a->name, '/');
+
+	k.metric = a->name;
+	if (slash) {
+		*slash = '\0';
+		k.variant = a->name;
+		k.metric = slash + 1;
+	}
+	series_add(&b->series, &k, a->value);
+}
+
+static void keep(struct bench *b, const struct series_key *key,
+		 struct answers *a)
+{
 	size_t i;
 
 	b->took_s += a->took_s;
 	b->others_s += a->others * a->took_s;
 	b->steal_s += a->steal * a->took_s;
 	b->disturbed += disturbed(a);
-	for (i = 0; key && i < a->nr; i++) {
-		k = *key;
-		k.metric = a->list[i].metric;
-		series_add(&b->series, &k, a->list[i].value);
-	}
+	for (i = 0; key && i < a->nr; i++)
+		keep_one(b, key, &a->list[i]);
 }
 
-int bench_child(struct bench *b, const char *const *words,
-		const struct series_key *key, bool preload)
+int bench_child_of(struct bench *b, const struct bench_run *run,
+		   const struct series_key *key)
 {
 	unsigned int wait_s = b->options->wait_s;
 	uint64_t until = bench_now_ns() + wait_s * (uint64_t)1000000000;
-	struct answers a;
+	struct answers *a = xcalloc(1, sizeof(*a));
 	int rc;
 
 	do {
 		if (wait_s)
 			load_wait(&b->load, wait_s);
-		if (child_stopped())
-			return CLI_SIGNAL + child_stopped();
-		rc = run_once(b, words, preload, &a);
-	} while (!rc && disturbed(&a) && bench_now_ns() < until);
+		rc = child_stopped() ? CLI_SIGNAL + child_stopped()
+				     : run_once(b, run, a);
+	} while (!rc && disturbed(a) && bench_now_ns() < until);
 	if (!rc)
-		keep(b, key, &a);
+		keep(b, key, a);
 	b->done++;
+	free(a);
 	return rc;
+}
+
+int bench_child(struct bench *b, const char *const *words,
+		const struct series_key *key, bool preload)
+{
+	struct bench_run run = { .words = words, .preload = preload };
+
+	return bench_child_of(b, &run, key);
 }

@@ -6,7 +6,6 @@
  * by name rather than as unknown.
  */
 #include "bench_options.h"
-#include "bench_bigfree.h"
 #include "cli.h"
 #include "result.h"
 #include "text.h"
@@ -28,6 +27,9 @@ enum {
 	SAMPLES_MAX = 100000,
 	BUSY_MAX = 64,
 	WAIT_MAX = 86400,
+	LOOPS = 1000000,
+	LOOPS_LEAST = 1000,
+	LOOPS_MOST = 100000000,
 };
 
 #define BENCH_SECONDS 0.2
@@ -55,11 +57,17 @@ static void print_help(void)
 	       "  --cases LIST       of handmade,parallel,async,split,malloc,malloc-quire (all)\n"
 	       "  --busy N           keep N CPUs busy meanwhile (0)\n"
 	       "page_fault1: pages are touched and given back, without end\n"
+	       "  --bodies LIST      of kernel,kernel-thp,span,span-zeroed,pages… (all)\n"
 	       "  --threads LIST     numbers of threads (1 and the number of CPUs)\n"
 	       "  --processes LIST   numbers of processes (the same)\n"
 	       "  --seconds S        between two samples (%.1f)\n"
-	       "  --samples N        that count; six before them do not (%d)\n",
-	       ROUNDS, BENCH_SECONDS, SAMPLES);
+	       "  --samples N        that count; six before them do not (%d)\n"
+	       "page_bench: a page is allocated and freed, by quire and by others\n"
+	       "  --cases LIST       of quire,quire-lto,glibc,jemalloc,mimalloc,tcmalloc,mempool,\n"
+	       "                     mempool-inline,mmap (all)\n"
+	       "  --variants LIST    of single,outstanding:64 … (all; see quire-bench(1)), tests\n"
+	       "  --loops N          of the six tests (%d)\n",
+	       ROUNDS, BENCH_SECONDS, SAMPLES, LOOPS);
 }
 
 static int take_number(const char *option, const char *arg, unsigned int low,
@@ -168,6 +176,7 @@ static int take_output(struct bench_options *o, const char *path)
 	return result_target("bench", path, &o->out);
 }
 
+/* The long options that one bench or some have; the rest all have. */
 enum {
 	OPTION_SIZE = 1000,
 	OPTION_SCALE,
@@ -179,7 +188,43 @@ enum {
 	OPTION_PROCESSES,
 	OPTION_SECONDS,
 	OPTION_SAMPLES,
+	OPTION_BODIES,
+	OPTION_VARIANTS,
+	OPTION_LOOPS,
 };
+
+static const struct option_of {
+	const char *name;
+	int option;
+	unsigned int benches;
+} options_of[] = {
+	{ "size", OPTION_SIZE, BENCH_BIGFREE },
+	{ "scale", OPTION_SCALE, BENCH_BIGFREE },
+	{ "workers", OPTION_WORKERS, BENCH_BIGFREE },
+	{ "pages", OPTION_PAGES, BENCH_BIGFREE },
+	{ "cases", OPTION_CASES, BENCH_BIGFREE | BENCH_PAGE },
+	{ "busy", OPTION_BUSY, BENCH_BIGFREE },
+	{ "threads", OPTION_THREADS, BENCH_PAGE_FAULT1 },
+	{ "processes", OPTION_PROCESSES, BENCH_PAGE_FAULT1 },
+	{ "seconds", OPTION_SECONDS, BENCH_PAGE_FAULT1 },
+	{ "samples", OPTION_SAMPLES, BENCH_PAGE_FAULT1 },
+	{ "bodies", OPTION_BODIES, BENCH_PAGE_FAULT1 },
+	{ "variants", OPTION_VARIANTS, BENCH_PAGE },
+	{ "loops", OPTION_LOOPS, BENCH_PAGE },
+};
+enum { NR_OPTIONS_OF = sizeof(options_of) / sizeof(*options_of) };
+
+static void note_foreign(struct bench_foreign *foreign, int option)
+{
+	const struct option_of *of = options_of;
+	unsigned int i;
+
+	for (; of < options_of + NR_OPTIONS_OF && of->option != option; of++)
+		;
+	for (i = 0; of < options_of + NR_OPTIONS_OF && 1u << i < BENCH_ALL; i++)
+		if (!(of->benches & 1u << i) && !foreign->option[i])
+			foreign->option[i] = of->name;
+}
 
 static int take_size(struct bench_options *o, bool scale, const char *arg)
 {
@@ -198,7 +243,7 @@ static int take_size(struct bench_options *o, bool scale, const char *arg)
 			 read_block_size, &o->sizes);
 }
 
-static int take_bigfree(struct bench_options *o, int c, const char *arg)
+static int take_of_bigfree(struct bench_options *o, int c, const char *arg)
 {
 	switch (c) {
 	case OPTION_SIZE:
@@ -210,17 +255,26 @@ static int take_bigfree(struct bench_options *o, int c, const char *arg)
 	case OPTION_PAGES:
 		return take_list("--pages", arg, "a list of 4k, thp, hugetlb",
 				 read_pages, &o->pages);
-	case OPTION_CASES:
-		o->cases = arg;
-		return bigfree_check_cases(arg);
 	default:
 		return take_number("--busy", arg, 0, BUSY_MAX, &o->busy);
 	}
 }
 
-static int take_page_fault1(struct bench_options *o, int c, const char *arg)
+static int take_of_some(struct bench_options *o, int c, const char *arg)
 {
 	switch (c) {
+	case OPTION_CASES: /* these three: when it is known whose they are */
+		o->cases = arg;
+		return 0;
+	case OPTION_BODIES:
+		o->bodies = arg;
+		return 0;
+	case OPTION_VARIANTS:
+		o->variants = arg;
+		return 0;
+	case OPTION_LOOPS:
+		return take_number("--loops", arg, LOOPS_LEAST, LOOPS_MOST,
+				   &o->loops);
 	case OPTION_THREADS:
 		return take_list("--threads", arg, "a list of 1 to 64",
 				 read_tasks, &o->threads);
@@ -229,14 +283,15 @@ static int take_page_fault1(struct bench_options *o, int c, const char *arg)
 				 read_tasks, &o->processes);
 	case OPTION_SECONDS:
 		return take_seconds(arg, &o->seconds);
-	default:
+	case OPTION_SAMPLES:
 		return take_number("--samples", arg, 1, SAMPLES_MAX,
 				   &o->samples);
+	default:
+		return take_of_bigfree(o, c, arg);
 	}
 }
 
-static int take(struct bench_options *o, int c, const char *arg,
-		unsigned int *used)
+static int take(struct bench_options *o, int c, const char *arg)
 {
 	switch (c) {
 	case 'n':
@@ -252,14 +307,8 @@ static int take(struct bench_options *o, int c, const char *arg,
 		o->json = true;
 		return 0;
 	default:
-		break;
+		return take_of_some(o, c, arg);
 	}
-	if (c >= OPTION_THREADS) {
-		*used |= BENCH_PAGE_FAULT1;
-		return take_page_fault1(o, c, arg);
-	}
-	*used |= BENCH_BIGFREE;
-	return take_bigfree(o, c, arg);
 }
 
 static void set_defaults(struct bench_options *o)
@@ -281,6 +330,7 @@ static void set_defaults(struct bench_options *o)
 		.processes = { .nr = cpus > 1 ? 2 : 1, .v = { 1, cpus } },
 		.seconds = BENCH_SECONDS,
 		.samples = SAMPLES,
+		.loops = LOOPS,
 	};
 }
 
@@ -297,39 +347,46 @@ static int take_name(int argc, char **argv, const char **name)
 	return -1;
 }
 
-int bench_options_read(struct bench_options *o, int argc, char **argv,
-		       const char **name, unsigned int *used)
+enum { NR_COMMON = 6 };
+
+/* getopt_long's table: what all have, then what some have. */
+static void fill_table(struct option table[NR_COMMON + NR_OPTIONS_OF + 1])
 {
-	static const struct option options[] = {
+	static const struct option common[NR_COMMON] = {
 		{ "rounds", required_argument, NULL, 'n' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "wait", required_argument, NULL, 'w' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
-		{ "size", required_argument, NULL, OPTION_SIZE },
-		{ "scale", required_argument, NULL, OPTION_SCALE },
-		{ "workers", required_argument, NULL, OPTION_WORKERS },
-		{ "pages", required_argument, NULL, OPTION_PAGES },
-		{ "cases", required_argument, NULL, OPTION_CASES },
-		{ "busy", required_argument, NULL, OPTION_BUSY },
-		{ "threads", required_argument, NULL, OPTION_THREADS },
-		{ "processes", required_argument, NULL, OPTION_PROCESSES },
-		{ "seconds", required_argument, NULL, OPTION_SECONDS },
-		{ "samples", required_argument, NULL, OPTION_SAMPLES },
-		{ NULL, 0, NULL, 0 }
 	};
+	int i;
+
+	memcpy(table, common, sizeof(common));
+	for (i = 0; i < NR_OPTIONS_OF; i++)
+		table[NR_COMMON + i] =
+			(struct option){ options_of[i].name, required_argument,
+					 NULL, options_of[i].option };
+	table[NR_COMMON + NR_OPTIONS_OF] = (struct option){ 0 };
+}
+
+int bench_options_read(struct bench_options *o, int argc, char **argv,
+		       const char **name, struct bench_foreign *foreign)
+{
+	struct option table[NR_COMMON + NR_OPTIONS_OF + 1];
 	int c, rc;
 
 	set_defaults(o);
-	*used = 0;
+	fill_table(table);
+	*foreign = (struct bench_foreign){ { NULL } };
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":n:o:qh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":n:o:qh", table, NULL)) != -1) {
 		if (c == 'h')
 			return print_help(), CLI_OK;
 		if (c == '?' || c == ':')
 			return usage_option(argv, c);
-		rc = take(o, c, optarg, used);
+		note_foreign(foreign, c);
+		rc = take(o, c, optarg);
 		if (rc)
 			return rc;
 	}

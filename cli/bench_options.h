@@ -7,16 +7,27 @@
 
 #include "bench.h"
 
-/* To whom an option belongs; no bit: to every bench, and to `all`. */
-enum { BENCH_BIGFREE = 1, BENCH_PAGE_FAULT1 = 2 };
+/* To whom an option belongs. */
+enum {
+	BENCH_BIGFREE = 1 << 0,
+	BENCH_PAGE_FAULT1 = 1 << 1,
+	BENCH_PAGE = 1 << 2,
+	BENCH_TIME = 1 << 3,
+	BENCH_ALL = (1 << 4) - 1,
+};
+
+/* An option that was given and that some benches do not have; NULL: none. */
+struct bench_foreign {
+	const char *option[4]; /* by bit of the bench */
+};
 
 /*
  * bench_options_read - from the words behind `bench`
  * @name: set to the word that is no option
- * @used: set to the benches whose own options were given
+ * @foreign: set to the first option that each bench does not have
  * Returns -1 to go on; else the exit code: CLI_OK after --help, CLI_USAGE.
  */
 int bench_options_read(struct bench_options *o, int argc, char **argv,
-		       const char **name, unsigned int *used);
+		       const char **name, struct bench_foreign *foreign);
 
 #endif /* QUIRE_CLI_BENCH_OPTIONS_H */

@@ -18,9 +18,15 @@
  * written is looked at: a task that finds anything else ends the run.  It asks
  * for its 128 MiB in 8 blocks, because the library clears kept memory up to 32
  * MiB a block and gets fresh memory above.
+ *
+ * `pages…` allocate 32768 single pages from a zone, touch each and free all:
+ * see bench_pages.c.  Like `span` they get memory as it was left.  Their answer
+ * has the takes, contended takes and hold cycles of the locks of the free lists
+ * too, for each page.
  */
 #include "bench.h"
 #include "bench_memory.h"
+#include "bench_pages.h"
 #include "cli.h"
 #include "text.h"
 
@@ -43,12 +49,17 @@ enum {
 	WARM_SAMPLES = 6,
 	TASKS_MAX = 64,
 	COUNTER_STEP = 256, /* bytes from one counter to the next */
+	TASK_PAGES = TOUCH_BYTES / MEMORY_PAGE,
 };
 
 struct task {
 	_Alignas(COUNTER_STEP) atomic_ulong pages; /* the task writes */
 	atomic_int bad;				   /* errno; the task writes */
 	int nr;					   /* const after start */
+	/* the task's own */
+	void **page; /* TASK_PAGES */
+	/* when it has ended; of its own zone, or in task 0 of that of all */
+	struct pages_locks locks;
 };
 
 /* In memory that forked tasks share. */
@@ -56,10 +67,12 @@ struct touch {
 	struct task task[TASKS_MAX];
 	/* const after start */
 	int (*body)(struct task *t);
+	const char *zone; /* the name of a body that has one; NULL */
 	unsigned int nr;
 	bool processes;
 	/* the owner writes */
 	atomic_int go, stop;
+	atomic_uint ready; /* tasks that wait for go */
 	pthread_t thread[TASKS_MAX];
 	pid_t pid[TASKS_MAX];
 };
@@ -153,6 +166,17 @@ static int body_span_zeroed(struct task *t)
 	return error;
 }
 
+static int body_pages(struct task *t)
+{
+	int error = pages_take(t->page, TASK_PAGES), i;
+
+	if (error)
+		return error;
+	for (i = 0; i < TASK_PAGES; i++)
+		touch_pages(t, t->page[i], MEMORY_PAGE);
+	return pages_give(t->page, TASK_PAGES);
+}
+
 static const struct {
 	const char *name;
 	int (*body)(struct task *t);
@@ -179,17 +203,42 @@ static void bind_to(int nr)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
+/* A process has a zone of its own; threads have one together. */
+static int open_own_zone(struct task *t)
+{
+	if (!touch->zone)
+		return 0;
+	t->page = xcalloc(TASK_PAGES, sizeof(*t->page));
+	return touch->processes ? pages_open(touch->zone, 1, TASK_PAGES) : 0;
+}
+
+static int close_own_zone(struct task *t, int error)
+{
+	int late = 0;
+
+	if (touch->zone)
+		free(t->page);
+	if (touch->zone && touch->processes && !error) {
+		pages_locks(&t->locks);
+		late = pages_close();
+	}
+	return error ? error : late;
+}
+
 static void *run_task(void *arg)
 {
 	struct timespec nap = { .tv_nsec = 100000 };
 	struct task *t = arg;
-	int error = 0;
+	int error;
 
 	bind_to(t->nr);
+	error = open_own_zone(t);
+	atomic_fetch_add(&touch->ready, 1);
 	while (!atomic_load(&touch->go) && !atomic_load(&touch->stop))
 		nanosleep(&nap, NULL);
 	while (!atomic_load(&touch->stop) && !error)
 		error = touch->body(t);
+	error = close_own_zone(t, error);
 	atomic_store(&t->bad, error);
 	return NULL;
 }
@@ -270,29 +319,74 @@ static void take_samples(double seconds, uint64_t nr, struct sums *s)
 	}
 }
 
+static void answer_locks(void)
+{
+	double takes = 0, contended = 0, hold = 0, pages = 0;
+	unsigned int i;
+
+	for (i = 0; i < touch->nr; i++) {
+		takes += (double)touch->task[i].locks.takes;
+		contended += (double)touch->task[i].locks.contended;
+		hold += (double)touch->task[i].locks.hold_cycles;
+		pages += (double)atomic_load(&touch->task[i].pages);
+	}
+	bench_answer("zone_takes", takes / pages);
+	bench_answer("zone_contended", contended / pages);
+	bench_answer("zone_hold", hold / pages);
+}
+
+static int open_common_zone(void)
+{
+	return touch->zone && !touch->processes
+		       ? pages_open(touch->zone, touch->nr, TASK_PAGES)
+		       : 0;
+}
+
+static int close_common_zone(int error)
+{
+	if (error || !touch->zone || touch->processes)
+		return error;
+	pages_locks(&touch->task[0].locks);
+	return pages_close();
+}
+
+/* A zone is opened, and aged, before anything counts. */
+static void wait_for_tasks(void)
+{
+	struct timespec nap = { .tv_nsec = 100000 };
+
+	while (atomic_load(&touch->ready) < touch->nr)
+		nanosleep(&nap, NULL);
+}
+
 static int run(double seconds, uint64_t samples)
 {
 	unsigned int started;
 	struct sums s;
-	int error = 0, late;
+	int error = open_common_zone(), late;
 
 	for (started = 0; started < touch->nr && !error; started++)
 		error = start_task(started);
-	if (!error)
+	if (!error) {
+		wait_for_tasks();
 		take_samples(seconds, samples, &s);
-	else
+	} else if (started) {
 		started--;
+	}
 	late = end_tasks(started);
-	error = error ? error : late;
+	error = close_common_zone(error ? error : late);
 	if (error) {
 		say("bench page_fault1: %s",
-		    error == EBADMSG ? "memory that should be zero was not"
-				     : strerror(error));
+		    error != EBADMSG ? strerror(error)
+		    : touch->zone    ? "pages were lost"
+				     : "memory that should be zero was not");
 		return CLI_OWN;
 	}
 	bench_answer("pages", (double)(s.total / samples));
 	bench_answer("task_min", s.least);
 	bench_answer("task_max", s.most);
+	if (touch->zone)
+		answer_locks();
 	return 0;
 }
 
@@ -304,6 +398,10 @@ static int take_words(char **argv, double *seconds, uint64_t *samples)
 	for (i = 0; i < sizeof(bodies) / sizeof(*bodies); i++)
 		if (!strcmp(bodies[i].name, argv[1]))
 			touch->body = bodies[i].body;
+	if (pages_is_body(argv[1])) {
+		touch->body = body_pages;
+		touch->zone = argv[1];
+	}
 	touch->processes = *argv[2] == 'p';
 	*seconds = strtod(argv[4], NULL);
 	if (!touch->body || text_number(argv[3], &tasks) || tasks > TASKS_MAX ||

@@ -58,6 +58,7 @@ static char *library_beside_us(const char *file)
 		return NULL;
 	*slash = '\0';
 	found = library_in(exe, "../preload/", file);
+	found = found ? found : library_in(exe, "../bench/peers/", file);
 	return found ? found : library_in(exe, "", file);
 }
 

@@ -9,9 +9,11 @@
 #include <stdbool.h>
 
 /*
- * paths_own_library - absolute path of one of our libraries, to be freed
+ * paths_own_library - absolute path of one of our libraries, or of a program
+ * that the command starts; to be freed
  * Looked for in $QUIRE_LIBDIR, beside the running `quire` (the build tree:
- * ../preload and its own directory), and where it was installed.
+ * ../preload, ../bench/peers and its own directory), and where it was
+ * installed.
  * Returns NULL if it is nowhere.
  */
 char *paths_own_library(const char *file);

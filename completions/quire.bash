@@ -36,7 +36,8 @@ _quire()
 	env) options="$keys --shell --docker --systemd --help" ;;
 	doctor) options="--json --quiet --help" ;;
 	bench) options="--rounds --wait --json --output --quiet --help --size --scale \
---workers --pages --cases --busy --threads --processes --seconds --samples" ;;
+--workers --pages --cases --busy --threads --processes --seconds --samples \
+--bodies --variants --loops" ;;
 	*) return ;;
 	esac
 	if [ "$verb" = run ] || [ "$verb" = measure ]; then
@@ -55,15 +56,20 @@ _quire()
 	--thp) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur"); return ;;
 	--pages) mapfile -t COMPREPLY < <(compgen -W "4k thp hugetlb" -- "$cur"); return ;;
 	--cases) mapfile -t COMPREPLY < <(compgen -W \
-		"handmade parallel async split malloc malloc-quire" -- "$cur"); return ;;
+		"handmade parallel async split malloc malloc-quire quire quire-lto glibc \
+jemalloc mimalloc tcmalloc mempool mempool-inline mmap" -- "$cur"); return ;;
+	--bodies) mapfile -t COMPREPLY < <(compgen -W \
+		"kernel-thp span span-zeroed pages pages-aged pages-single pages-pick \
+pages-prefetch pages-single-aged pages-pick-aged pages-prefetch-aged" -- "$cur"); return ;;
 	--rows) mapfile -t COMPREPLY < <(compgen -W \
 		"thp env jemalloc mimalloc tcmalloc quire" -- "$cur"); return ;;
 	--fail-if|--threshold|--decay|--keep|--reserve|--thread-min|--shards|-n|\
 	--rounds|--warmup|--timeout|--size|--scale|--workers|--busy|--threads|\
-	--processes|--seconds|--samples|--wait) return ;;
+	--processes|--seconds|--samples|--variants|--loops|--wait) return ;;
 	esac
 	if [ "$verb" = bench ] && [[ $cur != -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "bigfree page_fault1 list all" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W \
+			"bigfree page_fault1 page_bench time_bench list all" -- "$cur")
 		return
 	fi
 	if [[ $cur == -* ]] || [ "$verb" = env ] || [ "$verb" = doctor ] || \

@@ -155,7 +155,7 @@ struct quire_zone_options {
  * quire_zone_open - a zone over the memory that @options names
  * Metadata is 13 bytes a page of address space, resident only for parts that
  * are in use.  -EINVAL: no size, not page-aligned, unknown option, holes that
- * overlap or are out of order; -EOVERFLOW: more than 2^32 - 2 pages;
+ * overlap or are out of order; -EOVERFLOW: 16 TiB less 2 GiB, or more;
  * -ENOMEM; -EBUSY: the region's part is in use; -EOPNOTSUPP: see STRICT.
  */
 int quire_zone_open(const struct quire_zone_options *options,

@@ -299,7 +299,7 @@ static void look_yama(struct finding *f)
 		"refused by it)");
 }
 
-/* Looked at, not used yet */
+/* What `pages` stands on */
 
 static void look_rseq(struct finding *f)
 {
@@ -315,7 +315,10 @@ static void look_rseq(struct finding *f)
 		      rseq.tunable_off ? ": off by GLIBC_TUNABLES" : "");
 	else
 		found(f, "refused: %s", error_name(rseq.error));
-	follows(f, INFO, NOT_USED);
+	if (rseq.owner == OS_RSEQ_GLIBC)
+		follows(f, GOOD, "CPUs' lists of pages need no lock");
+	else
+		follows(f, INFO, "CPUs' lists of pages: see `pages`");
 }
 
 static void look_membarrier(struct finding *f)
@@ -327,8 +330,13 @@ static void look_membarrier(struct finding *f)
 	else
 		found(f, "commands 0x%x%s", (unsigned int)commands,
 		      commands & 1 << 7 ? ", with rseq" : "");
-	follows(f, INFO, NOT_USED);
+	if (commands > 0 && commands & 1 << 7)
+		follows(f, GOOD, "one CPU can drain another's list of pages");
+	else
+		follows(f, INFO, "CPUs' lists of pages: see `pages`");
 }
+
+/* Looked at, not used yet */
 
 static void look_io_uring(struct finding *f)
 {

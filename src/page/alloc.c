@@ -68,6 +68,7 @@ bool alloc_help(struct quire_zone *zone, size_t nr, unsigned int *step)
 	}
 	if (*step == WAITS + 1 && reclaim(zone, nr)) {
 		*step = WAITS + 2;
+		drain_everything(zone); /* it may have freed to lists */
 		return true;
 	}
 	/* Once more, for what others have given back meanwhile. */
@@ -120,27 +121,9 @@ static uint32_t attempt(struct quire_zone *zone, unsigned int order,
 	if (!gate_enter(zone, atomic))
 		return NO_PAGE;
 	STEP("alloc: inside");
-	if (!atomic)
-		deferred_flush(zone);
+	deferred_flush(zone, atomic);
 	page = take(zone, order, type, flags);
 	gate_leave(zone);
-	return page;
-}
-
-static uint32_t take_or_get_help(struct quire_zone *zone, unsigned int order,
-				 enum migratetype type, unsigned int flags)
-{
-	unsigned int step = 0;
-	uint32_t page;
-
-	zone_count(zone, ZONE_COUNT_ALLOC_SLOW, 1);
-	do {
-		page = attempt(zone, order, type, flags);
-	} while (page == NO_PAGE && !(flags & QUIRE_ATOMIC) &&
-		 alloc_help(zone, (size_t)1 << order, &step));
-	if (page == NO_PAGE)
-		zone_count(zone, ZONE_COUNT_FAILED, 1);
-	alloc_look_after(zone, flags);
 	return page;
 }
 
@@ -159,6 +142,25 @@ static uint32_t take_listed(struct quire_zone *zone, unsigned int order,
 	if (zone->percpu.mode != PERCPU_RSEQ)
 		plan_note_alloc(zone, offset);
 	return (uint32_t)page;
+}
+
+static uint32_t take_or_get_help(struct quire_zone *zone, unsigned int order,
+				 enum migratetype type, unsigned int flags)
+{
+	unsigned int step = 0;
+	uint32_t page;
+
+	zone_count(zone, ZONE_COUNT_ALLOC_SLOW, 1);
+	do {
+		page = step ? take_listed(zone, order, type) : NO_PAGE;
+		if (page == NO_PAGE)
+			page = attempt(zone, order, type, flags);
+	} while (page == NO_PAGE && !(flags & QUIRE_ATOMIC) &&
+		 alloc_help(zone, (size_t)1 << order, &step));
+	if (page == NO_PAGE)
+		zone_count(zone, ZONE_COUNT_FAILED, 1);
+	alloc_look_after(zone, flags);
+	return page;
 }
 
 /* Poison of a block that is fresh in part cannot be told from zeros where its

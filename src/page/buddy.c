@@ -93,25 +93,30 @@ void buddy_delist(struct buddy *buddy, uint32_t page, unsigned int order)
 
 /* Numbers: where blocks come in and go out */
 
-static void count_pages(struct buddy *buddy, uint32_t page, unsigned int order,
-			bool in)
+/* Negative numbers wrap as they should. */
+static void add_pages(struct buddy *buddy, size_t nr, size_t fresh,
+		      size_t isolated)
 {
-	size_t nr = (size_t)1 << order;
-	size_t fresh = memmap_nr_fresh(buddy->map, page, nr);
-	size_t isolated =
-		memmap_type(buddy->map, page) == TYPE_ISOLATE ? nr : 0;
-
-	if (!in) {
-		nr = -nr;
-		fresh = -fresh;
-		isolated = -isolated;
-	}
 	store_relaxed(&buddy->free_pages, buddy->free_pages + nr);
 	if (fresh)
 		store_relaxed(&buddy->fresh_pages, buddy->fresh_pages + fresh);
 	if (isolated)
 		store_relaxed(&buddy->isolated_pages,
 			      buddy->isolated_pages + isolated);
+}
+
+static void count_pages(struct buddy *buddy, uint32_t page, unsigned int order,
+			bool in)
+{
+	size_t nr = (size_t)1 << order;
+	size_t fresh = memmap_nr_fresh(buddy->map, page, nr);
+	bool isolated = memmap_type(buddy->map, page) == TYPE_ISOLATE;
+
+	if (!in) {
+		nr = -nr;
+		fresh = -fresh;
+	}
+	add_pages(buddy, nr, fresh, isolated ? nr : 0);
 }
 
 /* Splitting */
@@ -123,8 +128,7 @@ static void count_pages(struct buddy *buddy, uint32_t page, unsigned int order,
 uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 		   struct part want)
 {
-	uint32_t since =
-		order >= BLOCK_ORDER ? buddy->map->page[page].dirty_since : 0;
+	uint32_t since = buddy_since(buddy, page, order);
 
 	while (order > want.order) {
 		uint32_t upper = page + (1u << --order);
@@ -132,13 +136,14 @@ uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 		uint32_t rest = in_upper ? page : upper;
 
 		if (order >= BLOCK_ORDER)
-			buddy->map->page[rest].dirty_since = since;
+			store_relaxed(&buddy->map->page[rest].dirty_since,
+				      since);
 		buddy_enlist(buddy, rest, order, false);
 		page = in_upper ? upper : page;
 		buddy->nr_split++;
 	}
 	if (order >= BLOCK_ORDER)
-		buddy->map->page[page].dirty_since = since;
+		store_relaxed(&buddy->map->page[page].dirty_since, since);
 	return page;
 }
 
@@ -165,38 +170,52 @@ static uint32_t take_own(struct buddy *buddy, unsigned int order,
 			  order, type);
 }
 
+static enum migratetype other_type(enum migratetype type)
+{
+	return type == TYPE_MOVABLE ? TYPE_UNMOVABLE : TYPE_MOVABLE;
+}
+
+static unsigned int largest_of(const struct buddy *buddy, enum migratetype type)
+{
+	return 63u - (unsigned int)__builtin_clzll(buddy->orders[type]);
+}
+
+/* The pageblock around the largest block of @from, which is smaller than it,
+ * changes its type if half of it is free. */
+static bool convert_largest(struct buddy *buddy, enum migratetype from)
+{
+	uint32_t page = buddy->free[largest_of(buddy, from)][from].first;
+
+	if (buddy_free_in_block(buddy, page) < BLOCK_PAGES / 2)
+		return false;
+	buddy_retype_block(buddy, page, other_type(from));
+	return true;
+}
+
 /*
- * From the other type: its largest block, so that it seldom happens again.  A
- * whole pageblock changes its type; of a smaller piece, the pageblock does if
- * half of it is free.
+ * From the other type: its largest block, so that it seldom happens again.
+ * Whole pageblocks change their type.
  */
 static uint32_t take_others(struct buddy *buddy, unsigned int order,
 			    enum migratetype type)
 {
-	enum migratetype other =
-		type == TYPE_MOVABLE ? TYPE_UNMOVABLE : TYPE_MOVABLE;
-	uint64_t orders = buddy->orders[other] >> order;
-	unsigned int found;
+	enum migratetype other = other_type(type);
+	unsigned int found, down;
 	uint32_t page;
 
-	if (!orders)
+	if (!(buddy->orders[other] >> order))
 		return NO_PAGE;
-	found = order + 63u - (unsigned int)__builtin_clzll(orders);
-	page = buddy->free[found][other].first;
 	buddy->nr_steal++;
-	if (found >= BLOCK_ORDER) {
-		unsigned int down = order > BLOCK_ORDER ? order : BLOCK_ORDER;
-
-		page = take_first(buddy, found, down, other);
-		buddy_type_blocks(buddy, page, down, type);
-		return buddy_cut(buddy, page, down,
-				 (struct part){ page, order });
+	found = largest_of(buddy, other);
+	if (found < BLOCK_ORDER) {
+		if (convert_largest(buddy, other))
+			return take_own(buddy, order, type);
+		return take_first(buddy, found, order, other);
 	}
-	if (buddy_free_in_block(buddy, page) >= BLOCK_PAGES / 2) {
-		buddy_retype_block(buddy, page, type);
-		return take_own(buddy, order, type);
-	}
-	return take_first(buddy, found, order, other);
+	down = order > BLOCK_ORDER ? order : BLOCK_ORDER;
+	page = take_first(buddy, found, down, other);
+	buddy_type_blocks(buddy, page, down, type);
+	return buddy_cut(buddy, page, down, (struct part){ page, order });
 }
 
 static uint32_t take(struct buddy *buddy, unsigned int order,
@@ -271,24 +290,34 @@ static uint32_t take_cluster(struct buddy *buddy, uint32_t page, uint32_t *out)
 	return got;
 }
 
+/* The cluster of the first block of the smallest order; some are below that of
+ * a cluster. */
+static uint32_t take_first_cluster(struct buddy *buddy, enum migratetype type,
+				   uint32_t *out)
+{
+	unsigned int order = (unsigned int)__builtin_ctzll(buddy->orders[type]);
+
+	return take_cluster(buddy, buddy->free[order][type].first, out);
+}
+
+#define BELOW_CLUSTER ((1u << CLUSTER_ORDER) - 1)
+
 static uint32_t take_some(struct buddy *buddy, enum migratetype type,
 			  uint32_t *out)
 {
-	uint64_t orders = buddy->orders[type];
-	unsigned int order;
 	uint32_t page;
 
-	if (orders & ((1u << CLUSTER_ORDER) - 1)) {
-		order = (unsigned int)__builtin_ctzll(orders);
-		return take_cluster(buddy, buddy->free[order][type].first, out);
-	}
-	for (order = CLUSTER_ORDER;; order = 0) {
-		page = take(buddy, order, type);
-		if (page != NO_PAGE)
-			return put_out(buddy, page, order, out);
-		if (!order)
-			return 0;
-	}
+	if (buddy->orders[type] & BELOW_CLUSTER)
+		return take_first_cluster(buddy, type, out);
+	page = take(buddy, CLUSTER_ORDER, type);
+	if (page != NO_PAGE)
+		return put_out(buddy, page, CLUSTER_ORDER, out);
+	if (!buddy->orders[other_type(type)])
+		return 0;
+	buddy->nr_steal++;
+	if (convert_largest(buddy, other_type(type)))
+		return take_first_cluster(buddy, type, out);
+	return take_first_cluster(buddy, other_type(type), out);
 }
 
 uint32_t buddy_take_pages_locked(struct buddy *buddy, uint32_t nr,
@@ -329,14 +358,31 @@ static uint32_t merge(struct buddy *buddy, uint32_t page, uint32_t other,
 	return page & other;
 }
 
-/* Into the free lists, as large as it becomes. */
-void buddy_settle(struct buddy *buddy, uint32_t page, unsigned int order,
-		  bool tail)
+/* The older of two stamps; 0 is none. */
+static uint32_t older(const struct buddy *buddy, uint32_t one, uint32_t other)
+{
+	if (!one || !other)
+		return one | other;
+	return buddy->tick - one > buddy->tick - other ? one : other;
+}
+
+static uint32_t stamp_of(const struct buddy *buddy, uint32_t page,
+			 unsigned int order)
+{
+	return memmap_fresh(buddy->map, page, (size_t)1 << order) ? 0
+								  : buddy->tick;
+}
+
+/*
+ * Into the free lists, as large as it becomes, and as old as the oldest part of
+ * it: what comes and goes at its edge does not keep the rest from being given
+ * back.
+ */
+static void settle(struct buddy *buddy, uint32_t page, unsigned int order,
+		   bool tail, uint32_t since)
 {
 	enum migratetype type = memmap_type(buddy->map, page);
 	struct page *pages = buddy->map->page;
-	bool fresh = order >= BLOCK_ORDER &&
-		     memmap_fresh(buddy->map, page, (size_t)1 << order);
 
 	while (order < MAX_ORDER) {
 		uint32_t other = page ^ (1u << order);
@@ -344,39 +390,113 @@ void buddy_settle(struct buddy *buddy, uint32_t page, unsigned int order,
 		if (!may_merge(buddy, other, order, type))
 			break;
 		if (order >= BLOCK_ORDER)
-			fresh = fresh && !pages[other].dirty_since;
+			since = older(buddy, since, pages[other].dirty_since);
 		page = merge(buddy, page, other, order++);
 		if (order == BLOCK_ORDER)
-			fresh = memmap_fresh(buddy->map, page, BLOCK_PAGES);
+			since = stamp_of(buddy, page, order);
 	}
 	if (order >= BLOCK_ORDER)
-		pages[page].dirty_since = fresh ? 0 : buddy->tick;
+		store_relaxed(&pages[page].dirty_since, since);
 	buddy_enlist(buddy, page, order, tail);
+}
+
+void buddy_settle(struct buddy *buddy, uint32_t page, unsigned int order,
+		  bool tail)
+{
+	settle(buddy, page, order, tail,
+	       order >= BLOCK_ORDER ? stamp_of(buddy, page, order) : 0);
+}
+
+/* Parts of it may have been isolated while it was out. */
+static bool is_mixed(const struct buddy *buddy, uint32_t page,
+		     unsigned int order)
+{
+	const uint8_t *type = buddy->map->block_type + (page >> BLOCK_ORDER);
+	bool any = false, all = true;
+
+	for (uint32_t i = 0; i < 1u << (order - BLOCK_ORDER); i++) {
+		any |= type[i] == TYPE_ISOLATE;
+		all &= type[i] == TYPE_ISOLATE;
+	}
+	return any && !all;
+}
+
+static void give_one(struct buddy *buddy, uint32_t page, unsigned int order,
+		     bool tail)
+{
+	count_pages(buddy, page, order, true);
+	buddy_settle(buddy, page, order, tail);
 }
 
 void buddy_give_locked(struct buddy *buddy, uint32_t page, unsigned int order,
 		       bool tail)
 {
-	if (order > BLOCK_ORDER)
-		buddy_type_blocks(buddy, page, order,
-				  memmap_type(buddy->map, page));
-	count_pages(buddy, page, order, true);
-	buddy_settle(buddy, page, order, tail);
+	if (likely(order <= BLOCK_ORDER)) {
+		give_one(buddy, page, order, tail);
+		return;
+	}
+	if (is_mixed(buddy, page, order)) {
+		for (uint32_t i = 0; i < 1u << order; i += BLOCK_PAGES)
+			give_one(buddy, page + i, BLOCK_ORDER, tail);
+		return;
+	}
+	buddy_type_blocks(buddy, page, order, memmap_type(buddy->map, page));
+	give_one(buddy, page, order, tail);
 }
 
-/* Its pages may be ranges that are out: every byte is written. */
-void buddy_give_run_locked(struct buddy *buddy, uint32_t page, size_t nr)
+/* Of a run that begins at @page. */
+static unsigned int largest_block(uint32_t page, size_t nr)
+{
+	unsigned int order =
+		(unsigned int)__builtin_ctz(page | 1u << MAX_ORDER);
+	unsigned int most = 63u - (unsigned int)__builtin_clzll(nr);
+
+	return order < most ? order : most;
+}
+
+void buddy_give_rest(struct buddy *buddy, uint32_t page, size_t nr,
+		     uint32_t since)
 {
 	while (nr) {
-		unsigned int order =
-			(unsigned int)__builtin_ctz(page | 1u << MAX_ORDER);
+		unsigned int order = largest_block(page, nr);
 
-		while ((size_t)1 << order > nr)
-			order--;
-		for (uint32_t i = 0; i < 1u << order; i++)
-			set_state(buddy, page + i, STATE_TAIL);
+		count_pages(buddy, page, order, true);
+		settle(buddy, page, order, false, since);
+		page += 1u << order;
+		nr -= (size_t)1 << order;
+	}
+}
+
+void buddy_give_run_locked(struct buddy *buddy, uint32_t page, size_t nr)
+{
+	uint32_t end = page + (uint32_t)nr, at = page, next;
+
+	for (; at < end; at = next) {
+		next = buddy_step(buddy, at);
+		if (state_of(buddy, at) != STATE_TAIL)
+			set_state(buddy, at, STATE_TAIL);
+	}
+	while (nr) {
+		unsigned int order = largest_block(page, nr);
+
 		buddy_give_locked(buddy, page, order, false);
 		page += 1u << order;
 		nr -= (size_t)1 << order;
+	}
+}
+
+void buddy_give_new_locked(struct buddy *buddy, uint32_t page, size_t nr)
+{
+	bool fresh = buddy->map->fresh_invert;
+
+	while (nr) {
+		unsigned int order = largest_block(page, nr);
+		size_t pages = (size_t)1 << order;
+
+		add_pages(buddy, pages, fresh ? pages : 0, 0);
+		settle(buddy, page, order, false,
+		       fresh || order < BLOCK_ORDER ? 0 : buddy->tick);
+		page += 1u << order;
+		nr -= pages;
 	}
 }

@@ -62,8 +62,12 @@ void buddy_take_at_locked(struct buddy *buddy, uint32_t page,
  * the far end of its list.  Its state may be anything but BUDDY before. */
 void buddy_give_locked(struct buddy *buddy, uint32_t page, unsigned int order,
 		       bool tail);
-/* Any run of pages, as the largest blocks that fit. */
+/* Any run of pages, as the largest blocks that fit; each of whole blocks or of
+ * pages with a state of their own, which is none any more after this. */
 void buddy_give_run_locked(struct buddy *buddy, uint32_t page, size_t nr);
+/* The same when the zone opens: nothing is looked at, so that what was never
+ * touched stays so.  They are fresh if the memmap begins so. */
+void buddy_give_new_locked(struct buddy *buddy, uint32_t page, size_t nr);
 
 /*
  * Up to @nr pages for a CPU's list, by whole clusters of 64 pages: after a

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "page/buddy.h"
 
 #define CLUSTER_ORDER 6
@@ -26,6 +27,32 @@ static inline void set_state(struct buddy *buddy, uint32_t page,
 	store_relaxed(&buddy->map->state[page], (uint8_t)state);
 }
 
+/*
+ * Where the next thing begins after @page: whole blocks are stepped over, and
+ * tails eight at a time.  May read up to seven states behind the last page,
+ * which are there (memmap.c) and mean nothing.
+ */
+static inline uint32_t buddy_step(const struct buddy *buddy, uint32_t page)
+{
+	unsigned int state = state_of(buddy, page);
+
+	if (STATE_KIND(state) != STATE_TAIL)
+		return page + (1u << STATE_ORDER(state));
+	if (page % 8 ||
+	    load_relaxed((const uint64_t *)(buddy->map->state + page)))
+		return page + 1;
+	return page + 8;
+}
+
+/* The first free block that begins in [@page, @end), else @end. */
+static inline uint32_t buddy_next_free(const struct buddy *buddy, uint32_t page,
+				       uint32_t end)
+{
+	while (page < end && STATE_KIND(state_of(buddy, page)) != STATE_BUDDY)
+		page = buddy_step(buddy, page);
+	return page < end ? page : end;
+}
+
 /* buddy.c */
 void buddy_enlist(struct buddy *buddy, uint32_t page, unsigned int order,
 		  bool tail);
@@ -34,10 +61,21 @@ uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 		   struct part want);
 void buddy_settle(struct buddy *buddy, uint32_t page, unsigned int order,
 		  bool tail);
+/* Part of a block that was free, all TAIL but for its first page: it is as old
+ * as the block was. */
+void buddy_give_rest(struct buddy *buddy, uint32_t page, size_t nr,
+		     uint32_t since);
+/* Of a free block, or of one just taken. */
+static inline uint32_t buddy_since(const struct buddy *buddy, uint32_t page,
+				   unsigned int order)
+{
+	return order >= BLOCK_ORDER ? buddy->map->page[page].dirty_since : 0;
+}
 
 /* buddy_type.c: the type of whole pageblocks */
 void buddy_type_blocks(struct buddy *buddy, uint32_t page, unsigned int order,
 		       enum migratetype type);
+/* No free block that reaches into it may be larger than it, for these two. */
 uint32_t buddy_free_in_block(const struct buddy *buddy, uint32_t page);
 void buddy_retype_block(struct buddy *buddy, uint32_t page,
 			enum migratetype type);

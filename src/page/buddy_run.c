@@ -15,8 +15,8 @@ static unsigned int order_for(size_t nr)
 static uint32_t keep_front(struct buddy *buddy, uint32_t page,
 			   unsigned int order, size_t nr)
 {
-	buddy_give_run_locked(buddy, page + (uint32_t)nr,
-			      ((size_t)1 << order) - nr);
+	buddy_give_rest(buddy, page + (uint32_t)nr, ((size_t)1 << order) - nr,
+			buddy_since(buddy, page, order));
 	return page;
 }
 
@@ -47,15 +47,6 @@ static uint32_t first_taken(const struct buddy *buddy, uint32_t page,
 	return end;
 }
 
-/* The next free block that begins at or after @page. */
-static uint32_t skip_taken(const struct buddy *buddy, uint32_t page)
-{
-	while (page < buddy->end &&
-	       STATE_KIND(state_of(buddy, page)) != STATE_BUDDY)
-		page++;
-	return page;
-}
-
 static bool next_place(uint32_t *page, size_t align)
 {
 	size_t at = ((size_t)*page + align - 1) & ~(align - 1);
@@ -66,7 +57,7 @@ static bool next_place(uint32_t *page, size_t align)
 
 static uint32_t find(const struct buddy *buddy, size_t nr, size_t align)
 {
-	uint32_t page = skip_taken(buddy, buddy->start);
+	uint32_t page = buddy_next_free(buddy, buddy->start, buddy->end);
 
 	while (next_place(&page, align) && page < buddy->end &&
 	       nr <= buddy->end - page) {
@@ -75,7 +66,8 @@ static uint32_t find(const struct buddy *buddy, size_t nr, size_t align)
 
 		if (taken == end)
 			return page;
-		page = skip_taken(buddy, taken + 1);
+		page = buddy_next_free(buddy, buddy_step(buddy, taken),
+				       buddy->end);
 	}
 	return NO_PAGE;
 }
@@ -85,12 +77,13 @@ static void carve(struct buddy *buddy, struct part block, uint32_t page,
 		  uint32_t end)
 {
 	uint32_t last = block.page + (1u << block.order);
+	uint32_t since = buddy_since(buddy, block.page, block.order);
 
 	buddy_take_at_locked(buddy, block.page, block.order);
 	if (block.page < page)
-		buddy_give_run_locked(buddy, block.page, page - block.page);
+		buddy_give_rest(buddy, block.page, page - block.page, since);
 	if (end < last)
-		buddy_give_run_locked(buddy, end, last - end);
+		buddy_give_rest(buddy, end, last - end, since);
 }
 
 static void take_all(struct buddy *buddy, uint32_t page, uint32_t end)

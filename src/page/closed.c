@@ -123,7 +123,7 @@ long pcp_drain_all(struct quire_zone *zone)
 	long taken;
 
 	enter(zone);
-	deferred_flush(zone);
+	deferred_flush(zone, false);
 	taken = drain_all_locked(zone);
 	if (taken >= 0)
 		taken += (long)pcp_drain_depot(zone, UINT32_MAX);
@@ -144,7 +144,7 @@ static int disable_locked(struct quire_zone *zone)
 		take_all_cpus(zone);
 		pcp_drain_depot(zone, UINT32_MAX);
 	}
-	deferred_flush(zone);
+	deferred_flush(zone, false);
 	return 0;
 }
 

@@ -102,7 +102,9 @@ static void look_again(struct quire_zone *zone, uint64_t ticks)
 
 	gate_enter(zone, false);
 	move_tick(zone, ticks);
+	lend_move_begin(zone);
 	pcp_decay(zone);
+	lend_move_end(zone);
 	gate_leave(zone);
 	for (unsigned int i = 0; i < zone->nr_buddies; i++)
 		found += lend_discard(zone, &zone->buddies[i], OLD_TICKS,

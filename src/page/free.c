@@ -38,7 +38,18 @@ void deferred_add(struct quire_zone *zone, uint32_t page, unsigned int order)
 	zone_count(zone, ZONE_COUNT_DEFERRED, 1);
 }
 
-void deferred_flush(struct quire_zone *zone)
+static void flush_one(struct quire_zone *zone, uint32_t page, bool atomic)
+{
+	unsigned int order = STATE_ORDER(load_relaxed(&zone->state[page]));
+
+	add_relaxed(&zone->nr_deferred, -(1u << order));
+	if (!atomic)
+		shards_give_batch(zone, order, &page, 1);
+	else if (!shards_try_give(zone, page, order))
+		deferred_add(zone, page, order);
+}
+
+void deferred_flush(struct quire_zone *zone, bool atomic)
 {
 	uint32_t page, next;
 
@@ -47,12 +58,8 @@ void deferred_flush(struct quire_zone *zone)
 	/* pairs with deferred_add */
 	page = exchange_acquire(&zone->deferred, NO_PAGE);
 	for (; page != NO_PAGE; page = next) {
-		unsigned int state = load_relaxed(&zone->state[page]);
-		unsigned int order = STATE_ORDER(state);
-
 		next = zone->map.page[page].next;
-		add_relaxed(&zone->nr_deferred, -(1u << order));
-		shards_give_batch(zone, order, &page, 1);
+		flush_one(zone, page, atomic);
 	}
 }
 
@@ -121,7 +128,7 @@ static int free_inside(struct quire_zone *zone, uint32_t page,
 
 	STEP("free: inside");
 	if (!atomic) {
-		deferred_flush(zone);
+		deferred_flush(zone, false);
 		if (make_room(zone, page, order))
 			return 0;
 	}

@@ -10,11 +10,14 @@
  */
 #include <quire/stat.h>
 
+#include "base/arch/cpu.h"
 #include "base/atomic.h"
-#include "page/lend.h"
 #include "page/text.h"
 #include "page/zone.h"
 #include "stat/stat.h"
+
+/* About as long as a piece takes to be cut and put back. */
+#define MOVES_SEEN 10000
 
 static const char *const type_names[NR_TYPES] = {
 	[TYPE_UNMOVABLE] = "Unmovable",
@@ -52,18 +55,38 @@ static struct sums sum_shards(const struct quire_zone *zone)
 }
 
 /* What is lent to be given back is free: nobody has it. */
-static void fill_pages(struct quire_zone *zone, struct quire_zone_facts *out)
+static void sum_pages(struct quire_zone *zone, struct quire_zone_facts *out)
 {
 	struct sums sums = sum_shards(zone);
-	size_t known;
 
-	out->managed_pages = zone->managed_pages;
-	out->free_pages = sums.free + lend_pages(zone);
+	out->free_pages = sums.free + load_relaxed(&zone->lent_pages);
 	out->isolated_pages = sums.isolated;
 	out->fresh_pages = sums.fresh;
 	out->pcp_pages = pcp_count(zone);
 	out->depot_pages = load_relaxed(&zone->depot.nr_pages) +
 			   load_relaxed(&zone->nr_deferred);
+}
+
+/*
+ * Once more when the helper thread has moved something meanwhile: its user does
+ * not know of it.  A bounded number of times, and without a lock, so that a
+ * handler may ask.
+ */
+static void fill_pages(struct quire_zone *zone, struct quire_zone_facts *out)
+{
+	size_t known;
+	uint32_t moves;
+
+	for (int i = 0; i < MOVES_SEEN; i++) {
+		moves = load_acquire(&zone->moves); /* pairs with move_end */
+		sum_pages(zone, out);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (!load_relaxed(&zone->moving) &&
+		    load_relaxed(&zone->moves) == moves)
+			break;
+		cpu_pause();
+	}
+	out->managed_pages = zone->managed_pages;
 	known = out->free_pages + out->pcp_pages + out->depot_pages;
 	out->used_pages =
 		known < out->managed_pages ? out->managed_pages - known : 0;
@@ -279,23 +302,28 @@ static void print_watermarks(struct quire_zone *zone, struct text *to)
 			 (unsigned long)load_relaxed(&zone->poison_at));
 }
 
+static void print_pageset(struct quire_zone *zone, unsigned int cpu,
+			  struct text *to)
+{
+	struct pcp_facts facts;
+
+	pcp_describe(zone, cpu, &facts);
+	text_add(to,
+		 "    cpu: %u\n"
+		 "              count:    %u\n"
+		 "              high:     %u\n"
+		 "              batch:    %u\n",
+		 cpu, facts.count, facts.high, facts.batch);
+}
+
 static void print_zoneinfo(struct quire_zone *zone, struct text *to)
 {
 	for (unsigned int i = 0; i < zone->nr_buddies; i++)
 		print_shard(zone, i, to);
 	print_watermarks(zone, to);
 	text_add(to, "  pagesets\n");
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++) {
-		struct pcp_facts facts;
-
-		pcp_describe(zone, cpu, &facts);
-		text_add(to,
-			 "    cpu: %u\n"
-			 "              count:    %u\n"
-			 "              high:     %u\n"
-			 "              batch:    %u\n",
-			 cpu, facts.count, facts.high, facts.batch);
-	}
+	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+		print_pageset(zone, cpu, to);
 }
 
 /* Linux's names for the first few, then ours, all of them. */

@@ -21,6 +21,10 @@
 /* Addresses of a zone of numbers only; never 0. */
 #define NUMBERS_BASE BASE_ALIGN
 
+/* Page numbers end early enough that no number of a block, of its buddy, or of
+ * what comes after either wraps. */
+#define PAGES_END ((uint64_t)UINT32_MAX + 1 - (2u << MAX_ORDER))
+
 /* A depot holds at most this much of a zone, and for each CPU. */
 #define DEPOT_PART    16
 #define DEPOT_CPU_MAX 4096u
@@ -104,7 +108,7 @@ static int number_pages(struct layout *layout)
 	size_t end;
 
 	if (__builtin_add_overflow(before, layout->bytes, &end) ||
-	    end >> PAGE_SHIFT > NO_PAGE - 1)
+	    end >> PAGE_SHIFT >= PAGES_END)
 		return -EOVERFLOW;
 	layout->base -= before;
 	layout->start = (uint32_t)(before >> PAGE_SHIFT);
@@ -216,7 +220,7 @@ static void give_run(struct quire_zone *zone, uint32_t page, uint32_t end)
 
 		set_content(zone, page, to);
 		lock_take(&buddy->lock);
-		buddy_give_run_locked(buddy, page, to - page);
+		buddy_give_new_locked(buddy, page, to - page);
 		lock_release(&buddy->lock);
 		page = to;
 	}

@@ -66,6 +66,17 @@ static struct {
 	.records = { &lent.records, &lent.records },
 };
 
+void lend_move_begin(struct quire_zone *zone)
+{
+	__atomic_fetch_add(&zone->moving, 1, __ATOMIC_SEQ_CST);
+}
+
+void lend_move_end(struct quire_zone *zone)
+{
+	__atomic_fetch_add(&zone->moves, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_sub(&zone->moving, 1, __ATOMIC_SEQ_CST);
+}
+
 static void begin(struct record *record, struct quire_zone *zone, size_t room)
 {
 	record->zone = zone;
@@ -151,7 +162,7 @@ static void give_rest_locked(struct buddy *buddy, uint32_t page,
 
 	buddy_give_locked(buddy, page, order, true);
 	if (is_free_block(state_of(buddy, page)) && first->dirty_since)
-		first->dirty_since = since;
+		store_relaxed(&first->dirty_since, since);
 }
 
 /* Cut a taken block down to piece->order, the part that holds @at. */
@@ -187,6 +198,14 @@ static bool first_dirty_locked(const struct buddy *buddy, uint32_t *at,
 	return false;
 }
 
+/* What was cut off a block has its stamp, and may be fresh for all that. */
+static void forget_stamp_locked(struct buddy *buddy, uint32_t page,
+				unsigned int order)
+{
+	if (memmap_fresh(buddy->map, page, (size_t)1 << order))
+		store_relaxed(&buddy->map->page[page].dirty_since, 0);
+}
+
 /*
  * Lend a piece of the block around @at; returns where to look next, or @at
  * when there is nothing ripe.
@@ -203,8 +222,10 @@ static uint32_t lend_locked(struct buddy *buddy, struct record *record,
 	    !is_ripe(buddy, page, min_ticks))
 		return at;
 	end = page + (1u << order);
-	if (!first_dirty_locked(buddy, &at, end))
+	if (!first_dirty_locked(buddy, &at, end)) {
+		forget_stamp_locked(buddy, page, order);
 		return end;
+	}
 	piece->order = (uint8_t)piece_order(record, order);
 	piece->since = buddy->map->page[page].dirty_since;
 	buddy_take_at_locked(buddy, page, order);
@@ -214,6 +235,7 @@ static uint32_t lend_locked(struct buddy *buddy, struct record *record,
 		(uint32_t)(nr - memmap_nr_fresh(buddy->map, piece->page, nr));
 	piece->discarded = false;
 	record->nr++;
+	add_relaxed(&record->zone->lent_pages, nr);
 	record->room -=
 		piece->dirty < record->room ? piece->dirty : record->room;
 	return piece->page + (1u << piece->order);
@@ -225,9 +247,11 @@ static uint32_t lend(struct buddy *buddy, struct record *record, uint32_t at,
 	uint32_t next;
 
 	lock_take(&lent.lock);
+	lend_move_begin(record->zone);
 	lock_take(&buddy->lock);
 	next = lend_locked(buddy, record, at, min_ticks);
 	lock_release(&buddy->lock);
+	lend_move_end(record->zone);
 	lock_release(&lent.lock);
 	return next;
 }
@@ -278,6 +302,7 @@ static void give_back_locked(const struct record *record,
 	struct quire_zone *zone = record->zone;
 	struct buddy *buddy = zone_buddy(zone, piece->page);
 
+	lend_move_begin(zone);
 	lock_take(&buddy->lock);
 	if (piece->discarded)
 		memmap_set_fresh(&zone->map, piece->page,
@@ -285,10 +310,12 @@ static void give_back_locked(const struct record *record,
 	/* Parts of it may have been isolated meanwhile. */
 	if (piece->order > BLOCK_ORDER)
 		shards_give_run_locked(zone, buddy, piece->page,
-				      (size_t)1 << piece->order);
+				       (size_t)1 << piece->order);
 	else
 		buddy_give_locked(buddy, piece->page, piece->order, true);
 	lock_release(&buddy->lock);
+	add_relaxed(&zone->lent_pages, -((size_t)1 << piece->order));
+	lend_move_end(zone);
 }
 
 /* To the kernel */
@@ -420,22 +447,6 @@ size_t lend_discard(struct quire_zone *zone, struct buddy *buddy,
 	return done;
 }
 
-size_t lend_pages(const struct quire_zone *zone)
-{
-	size_t nr = 0;
-
-	lock_take(&lent.lock);
-	list_for_each (item, &lent.records) {
-		const struct record *record =
-			container_of(item, struct record, link);
-
-		if (record->zone == zone)
-			nr += lent_pages(record);
-	}
-	lock_release(&lent.lock);
-	return nr;
-}
-
 bool decay_wait(struct quire_zone *zone)
 {
 	uint32_t word;
@@ -503,12 +514,12 @@ bool lend_has_dirty(const struct quire_zone *zone)
 
 /* Fork */
 
-void lend_fork_prepare(void)
+void lend_lock(void)
 {
 	lock_take(&lent.lock);
 }
 
-void lend_fork_parent(void)
+void lend_unlock(void)
 {
 	lock_release(&lent.lock);
 }

@@ -17,12 +17,14 @@ size_t lend_discard(struct quire_zone *zone, struct buddy *buddy,
 /* Is there a block that it could take, of whatever age? */
 bool lend_has_dirty(const struct quire_zone *zone);
 
-/* Pages that are lent just now. */
-size_t lend_pages(const struct quire_zone *zone);
+/* Around whatever the helper thread moves from one place to another. */
+void lend_move_begin(struct quire_zone *zone);
+void lend_move_end(struct quire_zone *zone);
 
-/* Around fork; the child's after the buddy locks are free again. */
-void lend_fork_prepare(void);
-void lend_fork_parent(void);
+/* Nothing is lent or comes back: for the walker, and over a fork. */
+void lend_lock(void);
+void lend_unlock(void);
+/* In the child, after the buddy locks are free again. */
 void lend_fork_child(void);
 
 #endif /* PAGE_LEND_H */

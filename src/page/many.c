@@ -106,7 +106,7 @@ static size_t give_locked(struct quire_zone *zone, struct buddy *buddy,
 	if (order <= BLOCK_ORDER)
 		buddy_give_locked(buddy, page, order, true);
 	else
-		shard_give_run_locked(zone, buddy, page, (size_t)1 << order);
+		shards_give_run_locked(zone, buddy, page, (size_t)1 << order);
 	return (size_t)1 << order;
 }
 
@@ -258,6 +258,6 @@ int zone_free_many(struct quire_zone *zone, size_t nr, void **blocks,
 		run_in_slices(&many);
 	if (work)
 		work->bytes_done = many.pages_done << PAGE_SHIFT;
-	shard_tell_decay(zone);
+	shards_tell_decay(zone);
 	return many.cancelled ? -ECANCELED : many.error;
 }

@@ -130,8 +130,12 @@ static void give_rest(struct refill *refill, uint32_t *pages, uint32_t nr)
 		return;
 	}
 	for (uint32_t i = 0; i < nr; i++)
-		deferred_add(refill->zone, pages[i], refill->order);
+		if (!shards_try_give(refill->zone, pages[i], refill->order))
+			deferred_add(refill->zone, pages[i], refill->order);
 }
+
+/* Few enough to be taken one by one: what has no room is hard to get rid of. */
+#define ATOMIC_CHUNK 16u
 
 /* How many may be taken under one hold, by watermarks too; 0: none. */
 static uint32_t chunk_of(const struct refill *refill)
@@ -141,6 +145,8 @@ static uint32_t chunk_of(const struct refill *refill)
 	size_t usable = zone_usable_pages(zone), spare;
 
 	nr = nr < refill->left ? nr : refill->left;
+	if (refill->atomic && nr >= ATOMIC_CHUNK)
+		nr = ATOMIC_CHUNK;
 	spare = usable > zone->watermark_min ? usable - zone->watermark_min : 0;
 	spare >>= refill->order;
 	if (spare < nr)

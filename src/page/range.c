@@ -87,8 +87,7 @@ static uint32_t attempt(struct quire_zone *zone, const struct wanted *wanted)
 
 	if (!gate_enter(zone, atomic))
 		return NO_PAGE;
-	if (!atomic)
-		deferred_flush(zone);
+	deferred_flush(zone, atomic);
 	if (alloc_may_take(zone, wanted->nr, atomic))
 		for (unsigned int i = 0;
 		     i < zone->nr_buddies && page == NO_PAGE; i++)
@@ -262,7 +261,7 @@ int zone_free_range(struct quire_zone *zone, uint64_t page, size_t nr)
 	if (page >= zone->map.start && page < zone->end &&
 	    nr <= zone->end - page) {
 		gate_enter(zone, false);
-		deferred_flush(zone);
+		deferred_flush(zone, false);
 		error = free_inside(zone, (uint32_t)page,
 				    (uint32_t)(page + nr));
 		gate_leave(zone);

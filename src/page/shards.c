@@ -163,13 +163,16 @@ uint32_t shards_take(struct quire_zone *zone, unsigned int order,
 	return page;
 }
 
+/* A few are taken one by one: a cluster would be mostly for others. */
+#define CLUSTER_WORTH (CLUSTER_PAGES / 2)
+
 static uint32_t take_batch_locked(struct quire_zone *zone, struct buddy *buddy,
 				  unsigned int order, enum migratetype type,
 				  uint32_t nr, uint32_t *out)
 {
 	uint32_t got = 0;
 
-	if (!order) {
+	if (!order && nr >= CLUSTER_WORTH) {
 		got = buddy_take_pages_locked(buddy, nr, type, out);
 		for (uint32_t i = 0; i < got; i++)
 			mark_cached_locked(zone, out[i], 0);
@@ -247,6 +250,17 @@ void shards_give_cached_locked(struct quire_zone *zone, struct buddy *buddy,
 	if (STATE_KIND(state_of(zone, page)) == STATE_CACHED_FRESH)
 		memmap_set_fresh(&zone->map, page, (size_t)1 << order, true);
 	give_block_locked(zone, buddy, page, order);
+}
+
+bool shards_try_give(struct quire_zone *zone, uint32_t page, unsigned int order)
+{
+	struct buddy *buddy = zone_buddy(zone, page);
+
+	if (!lock_try(&buddy->lock))
+		return false;
+	shards_give_cached_locked(zone, buddy, page, order);
+	lock_release(&buddy->lock);
+	return true;
 }
 
 /* Those of the shard that the first belongs to; returns how many are left, in

@@ -57,6 +57,9 @@ bool shards_is_cached(struct quire_zone *zone, uint32_t page,
  * Those that are not CACHED are dropped and counted (spec I-A4, A7). */
 void shards_give_batch(struct quire_zone *zone, unsigned int order,
 		       uint32_t *pages, uint32_t nr);
+/* The same for one, from handlers; false: the lock is taken. */
+bool shards_try_give(struct quire_zone *zone, uint32_t page,
+		     unsigned int order);
 /* The same for those whose shard's lock the caller holds. */
 void shards_give_cached_locked(struct quire_zone *zone, struct buddy *buddy,
 			       uint32_t page, unsigned int order);
@@ -75,8 +78,9 @@ void shards_tell_decay(struct quire_zone *zone);
 /* A block of nobody; its state becomes CACHED unless it is CACHED_FRESH.  Never
  * waits, needs no gate. */
 void deferred_add(struct quire_zone *zone, uint32_t page, unsigned int order);
-/* All of it to the shards; a load where there is nothing. */
-void deferred_flush(struct quire_zone *zone);
+/* All of it to the shards; @atomic: what can go without waiting.  A load where
+ * there is nothing. */
+void deferred_flush(struct quire_zone *zone, bool atomic);
 
 /* ---- alloc.c ---- */
 /* May @nr pages be taken from the free lists (watermarks)? */

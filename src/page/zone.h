@@ -119,6 +119,10 @@ struct quire_zone {
 
 	/* zones lock (registry) */
 	struct list link;
+	/* the same, over a fork: what was put off before, and whether lists
+	 * could not be closed */
+	uint32_t fork_deferred, fork_nr_deferred;
+	bool fork_torn;
 	uint32_t pins; /* futex: threads that trim all zones are at it */
 
 	/* decay lock (decay.c) */
@@ -137,11 +141,16 @@ struct quire_zone {
 	/* atomic */
 	uint32_t gate;	  /* threads in the slow path; top bit: a fork waits */
 	uint32_t offline; /* 1: a child that does not share it */
+	uint32_t forked;  /* 1: a child: pages of lost threads are nowhere */
 	uint32_t
 		deferred; /* first page freed by a handler that could go nowhere
 			     else, linked by page[].next; NO_PAGE: none */
 	uint32_t nr_deferred;
-	uint32_t reclaiming;   /* threads in reclaim: TUNE_RECLAIM_ACTIVE */
+	uint32_t reclaiming; /* threads in reclaim: TUNE_RECLAIM_ACTIVE */
+	/* what the helper thread moves by itself, so that numbers are exact for
+	 * those who know nothing of it: see zone_describe */
+	uint32_t moving, moves;
+	size_t lent_pages;     /* on their way to the kernel and back */
 	uint32_t decay_wanted; /* something in it may be given back some time */
 	uint64_t poison_at; /* address where a pattern was last found broken */
 	uint64_t count[ZONE_NR_COUNTS]; /* relaxed: statistics */

@@ -11,19 +11,21 @@
  *
  *	zones lock ── gates ── decay lock ── lent lock ── (regions, pool)
  *
- * What other threads were doing on the fast path is cut off in the child: a
- * section of theirs had either committed or changed nothing, and each of them
- * may have held one page that was in no list (spec P12).
+ * Threads go on while the kernel copies their memory page by page, so a child
+ * sees what they write meanwhile in no order at all: one list without the page
+ * that was taken from it, another already with it.  So CPUs' lists are closed
+ * over a fork, too, and whoever calls goes to the gate.  What is left is a page
+ * for each thread that was in no list when they were closed (spec P12), and
+ * what handlers put off meanwhile: in the child these belong to nobody.
  *
  * A zone whose memory both processes would write (QUIRE_ZONE_SHARED), or that
- * the child does not have, is offline there: its lists are put out of reach, and
- * the slow path refuses.
+ * the child does not have, or whose lists could not be closed (no membarrier
+ * any more), is offline there: its lists are put out of reach, and the slow
+ * path refuses.
  *
  * fork in a signal handler that interrupted the slow path, or a callback of it:
- * nothing is waited for, because it might be ourselves.  In such a child shared
- * zones go offline; beyond that it may call what handlers may (QUIRE_ATOMIC,
- * quire_block_free_atomic: they try locks, and find those taken that others
- * held), and a fork of its own is such a fork again.
+ * nothing is waited for, because it might be ourselves.  In such a child zones
+ * are offline, and a fork of its own is such a fork again.
  */
 #include "base/assert.h"
 #include "base/atomic.h"
@@ -56,6 +58,22 @@ static void wait_until_empty(struct quire_zone *zone)
 		os->wait(&zone->gate, word, UINT64_MAX);
 }
 
+/* The gate is empty, so nobody else closes or opens. */
+static void close_lists(struct quire_zone *zone)
+{
+	zone->fork_torn = percpu_close_all(&zone->percpu);
+	zone->fork_deferred = load_acquire(&zone->deferred);
+	zone->fork_nr_deferred = load_relaxed(&zone->nr_deferred);
+}
+
+static void open_lists(struct quire_zone *zone)
+{
+	if (zone->nr_disabled || zone->fork_torn)
+		return;
+	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+		percpu_open(&zone->percpu, cpu);
+}
+
 static void open_gate(struct quire_zone *zone)
 {
 	__atomic_fetch_and(&zone->gate, ~GATE_CLOSED, __ATOMIC_RELEASE);
@@ -71,10 +89,12 @@ static void prepare(void)
 	lock_take(zones_lock());
 	list_for_each (item, zones_all())
 		close_gate(zone_of(item));
-	list_for_each (item, zones_all())
+	list_for_each (item, zones_all()) {
 		wait_until_empty(zone_of(item));
+		close_lists(zone_of(item));
+	}
 	decay_fork_prepare();
-	lend_fork_prepare();
+	lend_lock();
 }
 
 static void in_parent(void)
@@ -83,10 +103,12 @@ static void in_parent(void)
 		interrupting--;
 		return;
 	}
-	lend_fork_parent();
+	lend_unlock();
 	decay_fork_parent();
-	list_for_each (item, zones_all())
+	list_for_each (item, zones_all()) {
+		open_lists(zone_of(item));
 		open_gate(zone_of(item));
+	}
 	lock_release(zones_lock());
 }
 
@@ -94,7 +116,7 @@ static void in_parent(void)
 
 static bool is_elsewhere(const struct quire_zone *zone)
 {
-	if (zone->flags & QUIRE_ZONE_SHARED)
+	if (zone->flags & QUIRE_ZONE_SHARED || zone->fork_torn)
 		return true;
 	return zone->backing == BACKING_REGION &&
 	       zone->region->flags & QUIRE_REGION_NO_FORK;
@@ -113,13 +135,18 @@ static void go_offline(struct quire_zone *zone)
 static void go_on(struct quire_zone *zone)
 {
 	zone->gate = 0;
+	zone->forked = 1;
 	zone->reclaiming = 0;
+	zone->moving = 0;
 	zone->pins = 0;
 	lock_reset_in_child(&zone->drain_lock);
 	for (unsigned int i = 0; i < zone->nr_buddies; i++)
 		lock_reset_in_child(&zone->buddies[i].lock);
 	lock_reset_in_child(&zone->depot.lock);
 	percpu_fork_child(&zone->percpu);
+	open_lists(zone);
+	zone->deferred = zone->fork_deferred;
+	zone->nr_deferred = zone->fork_nr_deferred;
 	if (is_elsewhere(zone))
 		go_offline(zone);
 }
@@ -128,8 +155,7 @@ static void in_child_interrupted(void)
 {
 	cut_off = true;
 	list_for_each (item, zones_all())
-		if (is_elsewhere(zone_of(item)))
-			go_offline(zone_of(item));
+		go_offline(zone_of(item));
 }
 
 static void in_child(void)

@@ -274,10 +274,4 @@ enum {
 #include "percpu/arch/rseq_none.h"
 #endif
 
-static inline bool slot_push(const struct percpu *percpu, uint32_t offset,
-			     uint32_t page)
-{
-	return slot_push_once(percpu, offset, page) > 0;
-}
-
 #endif /* PERCPU_PERCPU_H */

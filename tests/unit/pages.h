@@ -118,6 +118,8 @@ static inline void blocks_take(struct quire_zone *zone, struct blocks *blocks,
 	for (blocks->nr = 0; blocks->nr < nr; blocks->nr++) {
 		void *block = quire_block_alloc(zone, order, 0);
 
+		if (!block) /* the reserve too */
+			block = quire_block_alloc(zone, order, QUIRE_ATOMIC);
 		assert_non_null(block);
 		memset(block, 0x5a, PAGE_SIZE << order);
 		blocks->at[blocks->nr] = block;

@@ -6,7 +6,7 @@
  */
 #include "pages.h"
 
-#include <sys/syscall.h>
+#include <sys/time.h>
 
 #define MEBI(n)	   ((size_t)(n) << 20)
 #define NR_THREADS 8
@@ -61,24 +61,25 @@ static void *use(void *arg)
 	return NULL;
 }
 
-/* Pages of blocks in held[], by their state: what a thread has for sure. */
+/*
+ * Pages of blocks in held[] that are out by their state.  A block may stand
+ * there twice: one thread has freed it and not noted so, another has it now.
+ */
 static size_t pages_held(const struct user *users)
 {
+	static bool seen[1 << 20];
+	const struct quire_zone *zone = users[0].zone;
 	size_t nr = 0;
 
-	for (int u = 0; u < NR_THREADS; u++) {
-		for (int i = 0; i < NR_HELD; i++) {
-			const char *block = users[u].held[i];
-			uint64_t page =
-				(uint64_t)(block - users[u].zone->base) >> 12;
-			unsigned int state;
+	for (int i = 0; i < NR_THREADS * NR_HELD; i++) {
+		const char *block = users[i / NR_HELD].held[i % NR_HELD];
+		uint64_t page = (uint64_t)(block - zone->base) >> 12;
 
-			if (!block)
-				continue;
-			state = users[u].zone->state[page];
-			if (STATE_KIND(state) == STATE_HEAD)
-				nr += (size_t)1 << STATE_ORDER(state);
-		}
+		if (!block || seen[page] ||
+		    STATE_KIND(zone->state[page]) != STATE_HEAD)
+			continue;
+		seen[page] = true;
+		nr += (size_t)1 << STATE_ORDER(zone->state[page]);
 	}
 	return nr;
 }

@@ -7,6 +7,10 @@
 #ifndef PERCPU_ARCH_RSEQ_NONE_H
 #define PERCPU_ARCH_RSEQ_NONE_H
 
+#include "percpu/percpu.h"
+
+/* percpu.h chooses; the other one may be in force. */
+#ifndef PERCPU_HAVE_RSEQ
 #define PERCPU_HAVE_RSEQ 0
 
 static inline int64_t slot_pop(const struct percpu *percpu, uint32_t offset)
@@ -20,6 +24,12 @@ static inline int slot_push_once(const struct percpu *percpu, uint32_t offset,
 {
 	(void)percpu, (void)offset, (void)page;
 	return SLOT_NONE;
+}
+
+static inline bool slot_push(const struct percpu *percpu, uint32_t offset,
+			     uint32_t page)
+{
+	return slot_push_once(percpu, offset, page) > 0;
 }
 
 static inline int64_t slot_pop_batch(const struct percpu *percpu,
@@ -73,4 +83,5 @@ static inline int slot_stock_swap(const struct percpu *percpu, uint32_t offset,
 	return SLOT_NONE;
 }
 
+#endif /* PERCPU_HAVE_RSEQ */
 #endif /* PERCPU_ARCH_RSEQ_NONE_H */

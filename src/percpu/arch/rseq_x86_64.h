@@ -52,6 +52,10 @@
 #ifndef PERCPU_ARCH_RSEQ_X86_64_H
 #define PERCPU_ARCH_RSEQ_X86_64_H
 
+#include "percpu/percpu.h"
+
+/* percpu.h chooses; the other one may be in force. */
+#ifndef PERCPU_HAVE_RSEQ
 #define PERCPU_HAVE_RSEQ 1
 
 /*
@@ -141,6 +145,8 @@ static inline int64_t slot_pop(const struct percpu *percpu, uint32_t offset)
 		: RSEQ_IN
 		: "memory", "cc"
 		: none, aborted);
+	if (page > UINT32_MAX)
+		__builtin_unreachable(); /* so it is no negative number */
 	return (int64_t)page;
 none:
 	return SLOT_NONE;
@@ -172,6 +178,12 @@ none:
 	return SLOT_NONE;
 aborted:
 	return SLOT_ABORTED;
+}
+
+static inline bool slot_push(const struct percpu *percpu, uint32_t offset,
+			     uint32_t page)
+{
+	return slot_push_once(percpu, offset, page) > 0;
 }
 
 /* A value above 0 in taken, to be cut to nr; i: 0.  Flags are of a subtraction
@@ -450,4 +462,5 @@ aborted:
 
 /* clang-format on */
 
+#endif /* PERCPU_HAVE_RSEQ */
 #endif /* PERCPU_ARCH_RSEQ_X86_64_H */
