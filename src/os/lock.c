@@ -166,6 +166,15 @@ void lock_take_many(struct lock *const *locks, size_t nr)
 	}
 }
 
+void lock_take_more(struct lock *const *locks, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		ASSERT(held_ranks >> locks[i]->rank <= 1);
+		note_rank(locks[i]);
+		take_unordered(locks[i]);
+	}
+}
+
 void lock_release_many(struct lock *const *locks, size_t nr)
 {
 	if (!nr)

@@ -67,6 +67,10 @@ bool lock_holds_from(enum lock_rank rank);
 /* All of @locks, an array of pointers, and back. */
 void lock_take_many(struct lock *const *locks, size_t nr);
 void lock_release_many(struct lock *const *locks, size_t nr);
+/* More of a rank of which this thread holds some, or the first of one: for fork,
+ * which alone takes several, one fork at a time, so that their order is all the
+ * same.  Back by lock_release_many. */
+void lock_take_more(struct lock *const *locks, size_t nr);
 
 /* In a forked child, for locks that the forking thread held: free again. */
 void lock_reset_in_child(struct lock *lock);
