@@ -22,6 +22,20 @@ check-all:
 stress: all
 	QUIRE_STRESS_SECONDS=120 meson test -C $(BUILD) --suite stress --timeout-multiplier 10
 
+# Looks for operations on free lists that break them, for FUZZ_SECONDS; those it
+# had not seen are in build-fuzz/corpus, what failed is named by the last lines.
+FUZZ_SECONDS ?= 60
+fuzz: build-fuzz/build.ninja
+	@ninja -C build-fuzz --quiet tests/fuzz/zone-fuzz
+	@mkdir -p build-fuzz/corpus
+	build-fuzz/tests/fuzz/zone-fuzz -max_total_time=$(FUZZ_SECONDS) \
+		-max_len=1024 -artifact_prefix=build-fuzz/ \
+		build-fuzz/corpus tests/fuzz/corpus
+
+build-fuzz/build.ninja:
+	@CC=clang meson setup build-fuzz -Db_sanitize=address -Db_lundef=false \
+		-Dassertions=true $(MESON_ARGS)
+
 # The figures of docs/spans.md, docs/mechanism-d.md, docs/mechanism-a.md and
 # docs/mechanism-c.md; two hours on an idle machine.  DPDK's mempool is measured
 # where libdpdk-dev is installed before the build is set up.
@@ -39,6 +53,6 @@ install: all
 	meson install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) build-check
+	rm -rf $(BUILD) build-check build-fuzz
 
-.PHONY: all check check-all stress bench install clean
+.PHONY: all check check-all stress fuzz bench format install clean

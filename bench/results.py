@@ -92,7 +92,8 @@ def direction(above, below, more="faster", less="slower"):
     if low > 1.01 or high < 0.99:
         return f"{abs(ratio - 1) * 100:.1f} % {more if ratio > 1 else less}"
     wide = max(abs(low - 1), abs(high - 1)) * 100
-    return f"no difference (±{wide:.1f} %)"
+    return (f"no difference (±{wide:.1f} %)" if wide < 20
+            else f"too much noise (±{wide:.0f} %)")
 
 
 def headline():

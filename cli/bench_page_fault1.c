@@ -273,15 +273,19 @@ static void put_limit(const struct bench *b, const char *variant, FILE *f)
 
 /* ---- the ways to drain ---- */
 
+/* Above it nothing is said to be no difference. */
+#define NOISE_MOST 20.0 /* percent */
+
 /* "3.1 % faster", "no difference (+-1.2 %)" */
 static void put_direction(const struct bench *b, const char *name,
 			  const char *base, const char *variant, FILE *f)
 {
 	struct comparison c;
-	double percent;
+	double percent, noise;
 
 	series_compare(get(b, name, variant), get(b, base, variant), &c);
 	percent = 100 * fabs(c.against.ratio - 1);
+	noise = 100 * fmax(fabs(c.against.low - 1), fabs(c.against.high - 1));
 	fprintf(f, "%s:%s: ", name, variant);
 	switch (c.verdict) {
 	case VERDICT_MORE:
@@ -291,9 +295,10 @@ static void put_direction(const struct bench *b, const char *name,
 		fprintf(f, "%.1f %% slower than %s\n", percent, base);
 		break;
 	case VERDICT_SAME:
-		fprintf(f, "no difference to %s (±%.1f %%)\n", base,
-			100 * fmax(fabs(c.against.low - 1),
-				   fabs(c.against.high - 1)));
+		fprintf(f, "%s %s (±%.1f %%)\n",
+			noise < NOISE_MOST ? "no difference to"
+					   : "too much noise to tell from",
+			base, noise);
 		break;
 	default:
 		fprintf(f, "too few runs to hold it against %s\n", base);

@@ -261,14 +261,17 @@ static int start_task(unsigned int i)
 static int end_tasks(unsigned int started)
 {
 	unsigned int i;
-	int error = 0;
+	int error = 0, status;
 
 	atomic_store(&touch->stop, 1);
 	for (i = 0; i < started; i++) {
+		status = 0;
 		if (touch->processes)
-			waitpid(touch->pid[i], NULL, 0);
+			waitpid(touch->pid[i], &status, 0);
 		else
 			pthread_join(touch->thread[i], NULL);
+		if (WIFSIGNALED(status))
+			error = ENOMEM; /* why else would it be? */
 		if (atomic_load(&touch->task[i].bad))
 			error = atomic_load(&touch->task[i].bad);
 	}
@@ -350,12 +353,22 @@ static int close_common_zone(int error)
 	return pages_close();
 }
 
+/* A process that was killed says nothing itself. */
+static bool one_has_died(void)
+{
+	siginfo_t who = { .si_pid = 0 };
+
+	return touch->processes &&
+	       !waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) &&
+	       who.si_pid;
+}
+
 /* A zone is opened, and aged, before anything counts. */
 static void wait_for_tasks(void)
 {
 	struct timespec nap = { .tv_nsec = 100000 };
 
-	while (atomic_load(&touch->ready) < touch->nr)
+	while (atomic_load(&touch->ready) < touch->nr && !one_has_died())
 		nanosleep(&nap, NULL);
 }
 

@@ -15,7 +15,9 @@
 #include "page/fast.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define COLD   __attribute__((cold, noinline))
+/* Worth inlining where link-time optimisation can; a definition all the same. */
+#define INLINED inline
+#define COLD	__attribute__((cold, noinline))
 
 #define ALLOC_FLAGS (QUIRE_MOVABLE | QUIRE_ZERO | QUIRE_ATOMIC)
 
@@ -77,7 +79,8 @@ static COLD void *alloc_slow(struct quire_zone *zone, unsigned int order,
 	return NULL;
 }
 
-EXPORT void *quire_page_alloc(struct quire_zone *zone, unsigned int flags)
+EXPORT INLINED void *quire_page_alloc(struct quire_zone *zone,
+				      unsigned int flags)
 {
 	int64_t page;
 
@@ -89,8 +92,8 @@ EXPORT void *quire_page_alloc(struct quire_zone *zone, unsigned int flags)
 	return alloc_slow(zone, 0, flags);
 }
 
-EXPORT void *quire_block_alloc(struct quire_zone *zone, unsigned int order,
-			       unsigned int flags)
+EXPORT INLINED void *quire_block_alloc(struct quire_zone *zone,
+				       unsigned int order, unsigned int flags)
 {
 	int64_t page;
 
@@ -107,7 +110,7 @@ static COLD int free_slow(struct quire_zone *zone, uint64_t page)
 	return zone_free_slow(zone, page, false);
 }
 
-EXPORT int quire_block_free(struct quire_zone *zone, void *block)
+EXPORT INLINED int quire_block_free(struct quire_zone *zone, void *block)
 {
 	uint64_t page = zone_page(zone, block);
 

@@ -10,6 +10,13 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* From here on the compiler knows nothing of the value of x: where a branch is
+ * to stay a branch, because it is predicted and a computed address waits. */
+#define hide_value(x) __asm__ volatile("" : "+r"(x))
+
+/* For fast paths: a call would cost more than the size it saves. */
+#define always_inline inline __attribute__((always_inline))
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 #define container_of(pointer, type, member)                                    \

@@ -64,10 +64,9 @@ static void unlink_page(struct page *pages, struct free_list *list,
 		pages[next].prev = prev;
 }
 
-void buddy_enlist(struct buddy *buddy, uint32_t page, unsigned int order,
-		  bool tail)
+static inline void put_in(struct buddy *buddy, uint32_t page,
+			  unsigned int order, enum migratetype type, bool tail)
 {
-	enum migratetype type = memmap_type(buddy->map, page);
 	struct free_list *list = &buddy->free[order][type];
 
 	set_state(buddy, page, STATE_BUDDY | order);
@@ -79,16 +78,28 @@ void buddy_enlist(struct buddy *buddy, uint32_t page, unsigned int order,
 	buddy->orders[type] |= 1ull << order;
 }
 
-/* The caller says what it is from here on. */
-void buddy_delist(struct buddy *buddy, uint32_t page, unsigned int order)
+static inline void take_out(struct buddy *buddy, uint32_t page,
+			    unsigned int order, enum migratetype type)
 {
-	enum migratetype type = memmap_type(buddy->map, page);
 	struct free_list *list = &buddy->free[order][type];
 
 	DEBUG_ASSERT(state_of(buddy, page) == (STATE_BUDDY | order));
+	DEBUG_ASSERT(memmap_type(buddy->map, page) == type);
 	unlink_page(buddy->map->page, list, page);
 	if (!--list->nr)
 		buddy->orders[type] &= ~(1ull << order);
+}
+
+void buddy_enlist(struct buddy *buddy, uint32_t page, unsigned int order,
+		  bool tail)
+{
+	put_in(buddy, page, order, memmap_type(buddy->map, page), tail);
+}
+
+/* The caller says what it is from here on. */
+void buddy_delist(struct buddy *buddy, uint32_t page, unsigned int order)
+{
+	take_out(buddy, page, order, memmap_type(buddy->map, page));
 }
 
 /* Numbers: where blocks come in and go out */
@@ -129,6 +140,7 @@ uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 		   struct part want)
 {
 	uint32_t since = buddy_since(buddy, page, order);
+	enum migratetype type = memmap_type(buddy->map, page); /* [B1] */
 
 	while (order > want.order) {
 		uint32_t upper = page + (1u << --order);
@@ -138,7 +150,7 @@ uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 		if (order >= BLOCK_ORDER)
 			store_relaxed(&buddy->map->page[rest].dirty_since,
 				      since);
-		buddy_enlist(buddy, rest, order, false);
+		put_in(buddy, rest, order, type, false);
 		page = in_upper ? upper : page;
 		buddy->nr_split++;
 	}
@@ -154,7 +166,7 @@ static uint32_t take_first(struct buddy *buddy, unsigned int found,
 {
 	uint32_t page = buddy->free[found][type].first;
 
-	buddy_delist(buddy, page, found);
+	take_out(buddy, page, found, type);
 	return buddy_cut(buddy, page, found, (struct part){ page, order });
 }
 
@@ -267,25 +279,32 @@ static uint32_t put_out(struct buddy *buddy, uint32_t page, unsigned int order,
 	return nr;
 }
 
-/* All that is free in the cluster of @page, smaller than a cluster. */
+/* Blocks in the cluster from @first on that are the shard's. */
+static uint64_t cluster_heads(const struct buddy *buddy, uint32_t first)
+{
+	uint64_t heads = buddy_heads(buddy, first);
+
+	if (first < buddy->start)
+		heads &= UINT64_MAX << (buddy->start - first);
+	if (buddy->end - first < CLUSTER_PAGES)
+		heads &= ~(UINT64_MAX << (buddy->end - first));
+	return heads;
+}
+
+/* All that is free in the cluster of @page, all of it smaller than that. */
 static uint32_t take_cluster(struct buddy *buddy, uint32_t page, uint32_t *out)
 {
-	uint32_t at = page & ~(CLUSTER_PAGES - 1), end = at + CLUSTER_PAGES;
+	enum migratetype type = memmap_type(buddy->map, page);
+	uint32_t first = page & ~(CLUSTER_PAGES - 1);
+	uint64_t heads = cluster_heads(buddy, first);
 	uint32_t got = 0;
 
-	at = at < buddy->start ? buddy->start : at;
-	end = end > buddy->end ? buddy->end : end;
-	while (at < end) {
-		unsigned int state = state_of(buddy, at);
-		unsigned int order = STATE_ORDER(state);
+	for (; heads; heads &= heads - 1) {
+		uint32_t at = first + (uint32_t)__builtin_ctzll(heads);
+		unsigned int order = STATE_ORDER(state_of(buddy, at));
 
-		if (STATE_KIND(state) != STATE_BUDDY) {
-			at++;
-			continue;
-		}
-		buddy_delist(buddy, at, order);
+		take_out(buddy, at, order, type);
 		got += put_out(buddy, at, order, out + got);
-		at += 1u << order;
 	}
 	return got;
 }
@@ -334,10 +353,11 @@ uint32_t buddy_take_pages_locked(struct buddy *buddy, uint32_t nr,
 
 /* Giving */
 
-static bool may_merge(const struct buddy *buddy, uint32_t other,
-		      unsigned int order, enum migratetype type)
+static inline bool may_merge(const struct buddy *buddy, uint32_t other,
+			     unsigned int order, enum migratetype type)
 {
-	if (other < buddy->start || other + (1u << order) > buddy->end ||
+	if (other < buddy->start ||
+	    (uint64_t)other + (1u << order) > buddy->end ||
 	    state_of(buddy, other) != (STATE_BUDDY | order))
 		return false;
 	return order < BLOCK_ORDER ||
@@ -345,17 +365,17 @@ static bool may_merge(const struct buddy *buddy, uint32_t other,
 		       (memmap_type(buddy->map, other) == TYPE_ISOLATE);
 }
 
-/* One step up: @page and its buddy @other, which leaves its list. */
-static uint32_t merge(struct buddy *buddy, uint32_t page, uint32_t other,
-		      unsigned int order)
+/* One step up: a block of @type and its buddy @other, which leaves its list. */
+static inline void merge(struct buddy *buddy, uint32_t other,
+			 unsigned int order, enum migratetype type)
 {
-	buddy_delist(buddy, other, order);
-	if (order >= BLOCK_ORDER)
-		buddy_type_blocks(buddy, other, order,
-				  memmap_type(buddy->map, page));
-	set_state(buddy, page | other, STATE_TAIL);
+	enum migratetype theirs = memmap_type(buddy->map, other);
+
+	take_out(buddy, other, order, theirs);
+	if (theirs != type)
+		buddy_type_blocks(buddy, other, order, type);
+	set_state(buddy, other | 1u << order, STATE_TAIL);
 	buddy->nr_merge++;
-	return page & other;
 }
 
 /* The older of two stamps; 0 is none. */
@@ -391,13 +411,15 @@ static void settle(struct buddy *buddy, uint32_t page, unsigned int order,
 			break;
 		if (order >= BLOCK_ORDER)
 			since = older(buddy, since, pages[other].dirty_since);
-		page = merge(buddy, page, other, order++);
+		merge(buddy, other, order, type);
+		page &= other;
+		order++;
 		if (order == BLOCK_ORDER)
 			since = stamp_of(buddy, page, order);
 	}
 	if (order >= BLOCK_ORDER)
 		store_relaxed(&pages[page].dirty_since, since);
-	buddy_enlist(buddy, page, order, tail);
+	put_in(buddy, page, order, type, tail);
 }
 
 void buddy_settle(struct buddy *buddy, uint32_t page, unsigned int order,

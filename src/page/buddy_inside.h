@@ -44,6 +44,29 @@ static inline uint32_t buddy_step(const struct buddy *buddy, uint32_t page)
 	return page + 8;
 }
 
+/* Of the 64 pages from @page on, a multiple of 64: bit set, a free block begins
+ * there.  States may be read that are none of ours, as in buddy_step. */
+static inline uint64_t buddy_heads(const struct buddy *buddy, uint32_t page)
+{
+	const uint64_t *word = (const uint64_t *)(buddy->map->state + page);
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t heads = 0;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		uint64_t states = load_relaxed(&word[i]);
+		uint64_t other = states ^ STATE_BUDDY * ones;
+
+		if (!states)
+			continue;
+		if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+			other = __builtin_bswap64(other);
+		other = (other >> 5 | other >> 6 | other >> 7) & ones;
+		/* one bit of each byte, together in the highest byte */
+		heads |= ((other ^ ones) * 0x0102040810204080 >> 56) << 8 * i;
+	}
+	return heads;
+}
+
 /* The first free block that begins in [@page, @end), else @end. */
 static inline uint32_t buddy_next_free(const struct buddy *buddy, uint32_t page,
 				       uint32_t end)

@@ -112,11 +112,11 @@ static void note_frees(struct run *run)
 static void flush(struct run *run)
 {
 	struct quire_zone *zone = run->zone;
-	uint32_t offset = zone->slow[run->order][run->type];
-	uint32_t pushed, tries = 2;
+	uint32_t pushed, offset, tries = 2;
 
 	if (!run->nr)
 		return;
+	offset = zone->slow[run->order][run->type];
 	pushed = percpu_push_batch(&zone->percpu, offset, run->pages, run->nr);
 	while (unlikely(pushed < run->nr) && tries--) {
 		pcp_drain_full(zone, run->order, run->type);

@@ -2,12 +2,14 @@
 /*
  * A big batch of blocks, freed by several threads (mechanism D for pages).
  *
- *	blocks ──(sorted by shard)──> | shard 0 | shard 1 | … | not ours |
- *					  │	    │
- *				       thread	 thread
+ *	blocks ──(sorted)──> | part │ part │ part | part │ part │ part | …
+ *			     └────── shard 0 ─────┴────── shard 1 ─────┘
+ *				     thread		  thread
  *
- * Each shard's part is freed by one thread, so that they never wait for the
- * same lock (spec D.9).  CPUs' lists are passed by: a batch this big would go
+ * Each shard's blocks are freed by one thread, so that they never wait for the
+ * same lock (spec D.9).  Inside a shard they are sorted by parts of the zone,
+ * so that what is known of pages is in a cache while neighbours are freed: that
+ * is what the call gains where there is one shard or one CPU.  CPUs' lists are passed by: a batch this big would go
  * through them into the free lists anyway.  Under one hold of the lock go at
  * most CHUNK blocks (page/slow.h), so that others are not kept waiting.
  *
@@ -29,8 +31,8 @@
 #include "page/slow.h"
 
 #define MANY_FLOOR 16384
-/* Parts at most: shards beyond that share one. */
-#define PARTS_MAX 64u
+/* Parts at most, to sort into: places that are written to by turns. */
+#define PARTS_MAX 256u
 
 struct many {
 	struct pool_job job;
@@ -40,7 +42,7 @@ struct many {
 	size_t nr;
 	/* part i: blocks[first[i]] … blocks[first[i + 1] - 1] */
 	size_t first[PARTS_MAX + 1];
-	unsigned int nr_parts;
+	unsigned int nr_parts, part_shift;
 	bool cancelled;
 	/* atomic, relaxed */
 	uint64_t pages_done;
@@ -48,16 +50,34 @@ struct many {
 	int error;	  /* of one of those that were refused */
 };
 
+static unsigned int part_of_page(const struct many *many, uint32_t page)
+{
+	unsigned int shift = many->part_shift;
+
+	return (page >> shift) - (many->zone->map.start >> shift);
+}
+
+/* What is not the zone's is refused in the first, like any other. */
 static unsigned int part_of(const struct many *many, const void *block)
 {
 	const struct quire_zone *zone = many->zone;
 	uint64_t page = zone_page(zone, block);
-	uint64_t shard;
 
-	if (page >= zone->end)
-		return 0; /* refused there, like any other */
-	shard = (uint64_t)(zone_buddy(zone, (uint32_t)page) - zone->buddies);
-	return (unsigned int)(shard % many->nr_parts);
+	if (page >= zone->end || page < zone->map.start)
+		return 0;
+	return part_of_page(many, (uint32_t)page);
+}
+
+/* As small as PARTS_MAX allows, and so that none lies in two shards. */
+static void choose_parts(struct many *many)
+{
+	const struct memmap *map = &many->zone->map;
+
+	many->part_shift = BLOCK_ORDER;
+	while (part_of_page(many, map->end - 1) >= PARTS_MAX)
+		many->part_shift++;
+	ASSERT(many->part_shift <= many->zone->buddy_shift);
+	many->nr_parts = part_of_page(many, map->end - 1) + 1;
 }
 
 /* Where each part begins, by counting. */
@@ -187,11 +207,14 @@ static void free_part(struct many *many, size_t at, size_t end)
 	}
 }
 
+/* Slice @nr: the parts of shard @nr. */
 static int slice(struct pool_job *job, size_t nr)
 {
 	struct many *many = container_of(job, struct many, job);
+	const struct buddy *buddy = &many->zone->buddies[nr];
 
-	free_part(many, many->first[nr], many->first[nr + 1]);
+	free_part(many, many->first[part_of_page(many, buddy->start)],
+		  many->first[part_of_page(many, buddy->end - 1) + 1]);
 	return 0;
 }
 
@@ -225,12 +248,10 @@ static void run_in_slices(struct many *many)
 {
 	struct quire_work *work = many->work;
 
-	many->nr_parts = many->zone->nr_buddies < PARTS_MAX
-				 ? many->zone->nr_buddies
-				 : PARTS_MAX;
+	choose_parts(many);
 	measure_parts(many);
 	sort_into_parts(many);
-	many->job.nr_slices = many->nr_parts;
+	many->job.nr_slices = many->zone->nr_buddies;
 	many->job.max_threads = work ? work->workers : 0;
 	pool_run(&many->job);
 	if (!work)

@@ -80,7 +80,7 @@ bool memmap_fresh(const struct memmap *map, uint32_t page, size_t nr)
 	return true;
 }
 
-size_t memmap_nr_fresh(const struct memmap *map, uint32_t page, size_t nr)
+size_t memmap_count_fresh(const struct memmap *map, uint32_t page, size_t nr)
 {
 	size_t end = page + nr, fresh = 0;
 

@@ -76,10 +76,26 @@ static inline void memmap_begin_fresh(struct memmap *map)
 	map->fresh_invert = UINT64_MAX;
 }
 
-/* Is all of it fresh; how much of it is; and say that it is or is not. */
+/* Is all of it fresh; how much of it is; and say that it is or is not.  Of at
+ * least one page. */
 bool memmap_fresh(const struct memmap *map, uint32_t page, size_t nr);
-size_t memmap_nr_fresh(const struct memmap *map, uint32_t page, size_t nr);
+size_t memmap_count_fresh(const struct memmap *map, uint32_t page, size_t nr);
 void memmap_set_fresh(struct memmap *map, uint32_t page, size_t nr, bool fresh);
+
+/* The same number, without a loop where it is nothing or all of one word. */
+static inline size_t memmap_nr_fresh(const struct memmap *map, uint32_t page,
+				     size_t nr)
+{
+	uint64_t bits, all;
+
+	if (page % 64 + nr > 64)
+		return memmap_count_fresh(map, page, nr);
+	all = UINT64_MAX >> (64 - nr);
+	bits = memmap_fresh_word(map, page / 64) >> page % 64 & all;
+	if (!bits)
+		return 0;
+	return bits == all ? nr : memmap_count_fresh(map, page, nr);
+}
 
 int memmap_init(struct memmap *map, uint32_t start, uint32_t end);
 void memmap_destroy(struct memmap *map);

@@ -283,8 +283,7 @@ uint32_t plan_refill(struct quire_zone *zone, struct slot *slot,
 	int nr;
 
 	plan_load(slot, &tune);
-	if (!is_told(zone))
-		note_allocs(&tune, -gained(slot));
+	note_allocs(&tune, is_told(zone) ? 1 : -gained(slot));
 	nr = tune_nr_alloc(&tune, order, pages_in(slot, order),
 			   zone_state(zone));
 	store_plan(slot, &tune, order);

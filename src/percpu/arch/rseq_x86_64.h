@@ -132,7 +132,7 @@ static inline int64_t slot_pop(const struct percpu *percpu, uint32_t offset)
 {
 	uint64_t slot, head, page;
 
-	__asm__ volatile goto(
+	__asm__ inline volatile goto(
 		RSEQ_ENTER
 		"movl " HEAD ", %k[page]\n\t"
 		"cmpw " TAIL ", %w[page]\n\t" /* [S4] */
@@ -160,7 +160,7 @@ static inline int slot_push_once(const struct percpu *percpu, uint32_t offset,
 {
 	uint64_t slot, head;
 
-	__asm__ volatile goto(
+	__asm__ inline volatile goto(
 		RSEQ_ENTER
 		"movl " HEAD ", %k[head]\n\t"
 		"cmpw " TOP ", %w[head]\n\t" /* [S4] */
@@ -209,7 +209,7 @@ static inline int64_t slot_pop_batch(const struct percpu *percpu,
 {
 	uint64_t slot, at, i, taken, page;
 
-	__asm__ volatile goto(
+	__asm__ inline volatile goto(
 		RSEQ_ENTER
 		"movl " HEAD ", %k[at]\n\t"
 		"movzwl " TAIL ", %k[page]\n\t"
@@ -246,7 +246,7 @@ static inline int64_t slot_pop_oldest(const struct percpu *percpu,
 {
 	uint64_t slot, at, i, taken, page, top;
 
-	__asm__ volatile goto(
+	__asm__ inline volatile goto(
 		RSEQ_ENTER
 		"movl " LIMIT ", %k[top]\n\t"
 		"testl %k[top], %k[top]\n\t"
@@ -287,7 +287,7 @@ static inline int64_t slot_push_batch(const struct percpu *percpu,
 {
 	uint64_t slot, at, i, taken, page;
 
-	__asm__ volatile goto(
+	__asm__ inline volatile goto(
 		RSEQ_ENTER
 		"movl " HEAD ", %k[at]\n\t"
 		"movzwl " TOP ", %k[taken]\n\t"
@@ -321,7 +321,7 @@ static inline int slot_move_down(const struct percpu *percpu, uint32_t offset)
 {
 	uint64_t slot, at, i, taken, page, top;
 
-	__asm__ volatile goto(
+	__asm__ inline volatile goto(
 		RSEQ_ENTER
 		"movl " LIMIT ", %k[top]\n\t"
 		"movl " HEAD ", %k[taken]\n\t"
