@@ -182,10 +182,13 @@ static __attribute__((noinline)) int charge_slow(struct group *group,
 						 uint64_t nr,
 						 unsigned int flags)
 {
-	bool stocked = nr < STOCK_PAGES / 2 && !charge_try(group, STOCK_PAGES);
+	bool stocked;
 	int error = 0;
 
 	groups_count(group->groups, GROUPS_CHARGE_SLOW);
+	if (load_acquire(&group->dead))
+		return -ESTALE;
+	stocked = nr < STOCK_PAGES / 2 && !charge_try(group, STOCK_PAGES);
 	if (!stocked)
 		error = charge_or_reclaim(group, nr, flags);
 	if (error)
@@ -252,9 +255,9 @@ static int bring_below(struct group *group, enum quire_group_limit which)
 	unsigned int retries = RETRIES;
 	uint64_t over;
 
-	stock_drain(group->groups);
 	while ((over = above(group_usage(group), group_limit(group, which)))) {
-		if (groups_reclaim(group, NULL, over))
+		if (stock_drain(group->groups) ||
+		    groups_reclaim(group, NULL, over))
 			continue;
 		if (!flush_batches(group->groups) && !retries--)
 			return -EBUSY;

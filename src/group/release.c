@@ -60,6 +60,17 @@ static uint32_t forget(struct node *node, struct group_page *gp)
 	return nr;
 }
 
+/* What reclaim gets is for whoever is at a limit, not for this CPU's stock. */
+static void uncharge(struct node *node, uint32_t id, uint64_t nr)
+{
+	struct group *group = group_of_id(node->groups, id);
+
+	if (reclaim_under_way())
+		uncharge_exact(group, nr);
+	else
+		group_uncharge(group, nr);
+}
+
 void pages_free(struct node *node, const uint32_t *pages, uint32_t nr)
 {
 	uint32_t group = 0;
@@ -71,8 +82,7 @@ void pages_free(struct node *node, const uint32_t *pages, uint32_t nr)
 		uint32_t its = gp->group;
 
 		if (its != group && charged) {
-			group_uncharge(group_of_id(node->groups, group),
-				       charged);
+			uncharge(node, group, charged);
 			charged = 0;
 		}
 		group = its;
@@ -80,7 +90,7 @@ void pages_free(struct node *node, const uint32_t *pages, uint32_t nr)
 		free_block(node, pages[i]);
 	}
 	if (charged)
-		group_uncharge(group_of_id(node->groups, group), charged);
+		uncharge(node, group, charged);
 }
 
 void pages_put(struct node *node, const uint32_t *pages, uint32_t nr)
