@@ -21,17 +21,22 @@ static COLD int misused(struct quire_groups *groups, int error)
 	return error;
 }
 
+static COLD struct group *not_alive(const struct group *group)
+{
+	if (group)
+		misused(group->groups, 0);
+	return NULL;
+}
+
 /* The group, alive; or NULL. */
-static struct group *alive(const struct quire_group *handle)
+static inline struct group *alive(const struct quire_group *handle)
 {
 	struct group *group = group_of_handle(handle);
 
 	if (likely(group && handle_fits(handle, group) &&
 		   !load_relaxed(&group->dead)))
 		return group;
-	if (group)
-		misused(group->groups, 0);
-	return NULL;
+	return not_alive(group);
 }
 
 static bool zones_fit(const struct quire_groups_options *options)
@@ -129,28 +134,49 @@ static bool is_too_many(uint64_t nr)
 	return nr >= GROUP_HOLD / 2;
 }
 
-EXPORT int quire_group_charge(struct quire_group *handle, size_t nr_pages)
+static COLD int charge_slow(struct quire_group *handle, size_t nr_pages)
 {
 	struct group *group = alive(handle);
 
-	if (unlikely(!group))
+	if (!group)
 		return -ESTALE;
-	if (unlikely(!nr_pages || is_too_many(nr_pages)))
+	if (!nr_pages || is_too_many(nr_pages))
 		return nr_pages ? -EINVAL : 0;
-	return group_charge(group, nr_pages, 0);
+	return group_charge_slow(group, nr_pages, 0);
+}
+
+/* There is no stock of a group that was deleted, and none for 0 pages. */
+EXPORT int quire_group_charge(struct quire_group *handle, size_t nr_pages)
+{
+	struct group *group = group_of_handle(handle);
+
+	if (likely(group && handle_fits(handle, group) && nr_pages &&
+		   charge_fast(group, nr_pages)))
+		return 0;
+	return charge_slow(handle, nr_pages);
+}
+
+static COLD int uncharge_slow(struct quire_group *handle, size_t nr_pages)
+{
+	struct group *group = group_of_handle(handle);
+
+	if (!group)
+		return -ESTALE;
+	if (!handle_fits(handle, group))
+		return misused(group->groups, -ESTALE);
+	if (nr_pages)
+		group_uncharge_slow(group, nr_pages);
+	return 0;
 }
 
 EXPORT int quire_group_uncharge(struct quire_group *handle, size_t nr_pages)
 {
 	struct group *group = group_of_handle(handle);
 
-	if (unlikely(!group))
-		return -ESTALE;
-	if (unlikely(!handle_fits(handle, group)))
-		return misused(group->groups, -ESTALE);
-	if (likely(nr_pages))
-		group_uncharge(group, nr_pages);
-	return 0;
+	if (likely(group && handle_fits(handle, group) &&
+		   uncharge_fast(group, nr_pages)))
+		return 0;
+	return uncharge_slow(handle, nr_pages);
 }
 
 EXPORT int quire_group_reserve(struct quire_group *handle, size_t nr_pages,

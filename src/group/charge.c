@@ -178,9 +178,7 @@ static int charge_or_reclaim(struct group *group, uint64_t nr,
 	return 0;
 }
 
-static __attribute__((noinline)) int charge_slow(struct group *group,
-						 uint64_t nr,
-						 unsigned int flags)
+static int charge_ahead(struct group *group, uint64_t nr, unsigned int flags)
 {
 	bool stocked;
 	int error = 0;
@@ -203,23 +201,18 @@ static __attribute__((noinline)) int charge_slow(struct group *group,
 	return 0;
 }
 
-int group_charge(struct group *group, uint64_t nr, unsigned int flags)
+int group_charge_slow(struct group *group, uint64_t nr, unsigned int flags)
 {
 	struct quire_groups *groups = group->groups;
 
-	if (likely(nr <= STOCK_PAGES &&
-		   slot_stock_take(&groups->stock, groups->stock_offset,
-				   group->id, (uint32_t)nr) > 0))
-		return 0;
 	if (nr <= STOCK_PAGES &&
 	    percpu_stock_take(&groups->stock, groups->stock_offset, group->id,
 			      (uint32_t)nr))
 		return 0;
-	return charge_slow(group, nr, flags);
+	return charge_ahead(group, nr, flags);
 }
 
-static __attribute__((noinline)) void uncharge_slow(struct group *group,
-						    uint64_t nr)
+void group_uncharge_slow(struct group *group, uint64_t nr)
 {
 	struct quire_groups *groups = group->groups;
 	uint32_t offset = groups->stock_offset, half = STOCK_PAGES / 2;
@@ -234,17 +227,6 @@ static __attribute__((noinline)) void uncharge_slow(struct group *group,
 	if (percpu_stock_take(&groups->stock, offset, group->id, half))
 		uncharge_exact(group, half);
 	stock_leave(group, (uint32_t)nr);
-}
-
-void group_uncharge(struct group *group, uint64_t nr)
-{
-	struct quire_groups *groups = group->groups;
-
-	if (likely(nr <= STOCK_PAGES / 2 &&
-		   slot_stock_put(&groups->stock, groups->stock_offset,
-				  group->id, (uint32_t)nr, STOCK_PAGES) > 0))
-		return;
-	uncharge_slow(group, nr);
 }
 
 /* Limits */
@@ -273,7 +255,7 @@ int group_set_limit(struct group *group, enum quire_group_limit which,
 
 	if (which <= QUIRE_GROUP_LOW && pages)
 		store_relaxed(&groups->any_protection, 1);
-	store_release(&group->limit[which], pages);
+	__atomic_store_n(&group->limit[which], pages, __ATOMIC_SEQ_CST);
 	if (which >= QUIRE_GROUP_HIGH)
 		error = bring_below(group, which);
 	groups_event(groups);

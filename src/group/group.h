@@ -304,8 +304,42 @@ int tree_remove(struct group *group);
 
 /* ---- charge.c ---- */
 #define CHARGE_NO_RECLAIM (1u << 0)
-int group_charge(struct group *group, uint64_t nr, unsigned int flags);
-void group_uncharge(struct group *group, uint64_t nr);
+int group_charge_slow(struct group *group, uint64_t nr, unsigned int flags);
+void group_uncharge_slow(struct group *group, uint64_t nr);
+
+/* From this CPU's stock: no lock, no shared line. */
+static inline bool charge_fast(const struct group *group, uint64_t nr)
+{
+	const struct quire_groups *groups = group->groups;
+
+	return nr <= STOCK_PAGES &&
+	       slot_stock_take(&groups->stock, groups->stock_offset, group->id,
+			       (uint32_t)nr) > 0;
+}
+
+static inline bool uncharge_fast(const struct group *group, uint64_t nr)
+{
+	const struct quire_groups *groups = group->groups;
+
+	return nr <= STOCK_PAGES / 2 &&
+	       slot_stock_put(&groups->stock, groups->stock_offset, group->id,
+			      (uint32_t)nr, STOCK_PAGES) > 0;
+}
+
+static inline int group_charge(struct group *group, uint64_t nr,
+			       unsigned int flags)
+{
+	return likely(charge_fast(group, nr))
+		       ? 0
+		       : group_charge_slow(group, nr, flags);
+}
+
+static inline void group_uncharge(struct group *group, uint64_t nr)
+{
+	if (unlikely(!uncharge_fast(group, nr)))
+		group_uncharge_slow(group, nr);
+}
+
 /* At each level or at none; returns the level that refused. */
 struct group *charge_try(struct group *group, uint64_t nr);
 void uncharge_exact(struct group *group, uint64_t nr);

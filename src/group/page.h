@@ -132,10 +132,11 @@ static inline bool page_get(struct group_page *gp, uint64_t what)
 	return false;
 }
 
-/* True: it was the last; the page is the caller's, who frees it [G2]. */
+/* True: it was the last; the page is the caller's, who frees it [G2].  In one
+ * order with waiters (wait.c). */
 static inline bool page_put(struct group_page *gp, uint64_t what)
 {
-	return !REFS_OF(add_acq_rel(&gp->refs, -what) - what);
+	return !REFS_OF(__atomic_sub_fetch(&gp->refs, what, __ATOMIC_SEQ_CST));
 }
 
 /* Only the owner's reference and ours are left: nobody can get one any more. */

@@ -152,7 +152,9 @@ void group_hold(struct group *group)
 
 void group_sub(struct group *group, uint64_t delta)
 {
-	uint64_t old = add_acq_rel(&group->usage, -delta);
+	/* in one order with waiters (wait.c) */
+	uint64_t old =
+		__atomic_fetch_sub(&group->usage, delta, __ATOMIC_SEQ_CST);
 
 	ASSERT(delta & GROUP_HOLD || PAGES_OF(old) >= delta);
 	if (unlikely(old - delta == GROUP_DEAD)) {

@@ -11,8 +11,9 @@
  *	wants goes on, and gives it back some time.
  * [W2] While anyone waits, no CPU keeps a stock (stock.c), so each uncharge is
  *	an event.
- * [W3] An event looks for waiters after what it tells of is done, a waiter
- *	tries after it is counted: one of them sees the other.
+ * [W3] An event looks for waiters after what it tells of is done (an access in
+ *	the one order of SEQ_CST), a waiter tries after it is counted: one of
+ *	them sees the other.
  */
 #include <errno.h>
 
@@ -21,9 +22,8 @@
 
 void groups_event(struct quire_groups *groups)
 {
-	/* pairs with the one in begin_wait [W3] */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (likely(!load_relaxed(&groups->nr_waiters)))
+	/* pairs with begin_wait [W3] */
+	if (likely(!__atomic_load_n(&groups->nr_waiters, __ATOMIC_SEQ_CST)))
 		return;
 	__atomic_fetch_add(&groups->event, 1, __ATOMIC_RELEASE);
 	os->wake(&groups->event);

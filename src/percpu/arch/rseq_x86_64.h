@@ -360,24 +360,24 @@ aborted:
 }
 
 /*
- * Stocks.  Only the number is stored, which stands in the lower half; the key
- * changes by swapping alone.  limit is looked at inside [S4]; whoever closed
- * the list changes words only after the sections that saw it open are over.
+ * Stocks.  The number stands in the lower half, and it alone is stored, and so
+ * it alone is loaded: a load wider than the store before it would have to wait
+ * for that.  The key changes by swapping only.  limit is looked at inside [S4];
+ * whoever closed the list changes words after the sections that saw it open.
  */
 #define STOCK_AT "64(%[slot], %q[at], 8)"
+#define STOCK_OF "68(%[slot], %q[at], 8)"
 #define RSEQ_STOCK							\
 	"cmpl $0, " LIMIT "\n\t"					\
 	"je %l[none]\n\t"						\
-	"movq " STOCK_AT ", %[word]\n\t"				\
-	"movq %[word], %[owner]\n\t"					\
-	"shrq $32, %[owner]\n\t"					\
-	"cmpl %[key], %k[owner]\n\t"					\
-	"jne %l[none]\n\t"
+	"cmpl %[key], " STOCK_OF "\n\t"					\
+	"jne %l[none]\n\t"						\
+	"movl " STOCK_AT ", %k[word]\n\t"
 
 static inline int slot_stock_take(const struct percpu *percpu, uint32_t offset,
 				  uint32_t key, uint32_t nr)
 {
-	uint64_t slot, word, owner;
+	uint64_t slot, word;
 
 	__asm__ volatile goto(
 		RSEQ_ENTER
@@ -386,7 +386,7 @@ static inline int slot_stock_take(const struct percpu *percpu, uint32_t offset,
 		"jb %l[none]\n\t"
 		"movl %k[word], " STOCK_AT
 		RSEQ_LEAVE
-		: [slot] "=&r"(slot), [word] "=&r"(word), [owner] "=&r"(owner)
+		: [slot] "=&r"(slot), [word] "=&r"(word)
 		: RSEQ_IN, [at] "r"((uint64_t)STOCK_WORD(key)),
 		  [key] "r"(key), [nr] "ri"(nr)
 		: "memory", "cc"
@@ -401,7 +401,7 @@ aborted:
 static inline int slot_stock_put(const struct percpu *percpu, uint32_t offset,
 				 uint32_t key, uint32_t nr, uint32_t max)
 {
-	uint64_t slot, word, owner;
+	uint64_t slot, word;
 
 	__asm__ volatile goto(
 		RSEQ_ENTER
@@ -412,7 +412,7 @@ static inline int slot_stock_put(const struct percpu *percpu, uint32_t offset,
 		"ja %l[none]\n\t"
 		"movl %k[word], " STOCK_AT
 		RSEQ_LEAVE
-		: [slot] "=&r"(slot), [word] "=&r"(word), [owner] "=&r"(owner)
+		: [slot] "=&r"(slot), [word] "=&r"(word)
 		: RSEQ_IN, [at] "r"((uint64_t)STOCK_WORD(key)),
 		  [key] "r"(key), [nr] "ri"(nr), [max] "ri"(max)
 		: "memory", "cc"
@@ -451,6 +451,7 @@ aborted:
 }
 
 #undef STOCK_AT
+#undef STOCK_OF
 #undef RSEQ_STOCK
 #undef TAIL
 #undef TOP
