@@ -9,6 +9,7 @@
  */
 #include "bench.h"
 #include "bench_bigfree.h"
+#include "bench_lru.h"
 #include "bench_options.h"
 #include "bench_page.h"
 #include "bench_page_fault1.h"
@@ -44,6 +45,10 @@ static const struct kind {
 	  "a page is allocated and freed: by quire, malloc libraries, DPDK's mempool" },
 	{ "time_bench", NULL, bench_time, bench_time_print,
 	  "what a lock, blocked signals, a CPU number cost, and a page with each" },
+	{ "readtwice", NULL, bench_readtwice, bench_readtwice_print,
+	  "groups read more than their limit: a lock for each group, or one for all" },
+	{ "lru", lru_check, bench_lru, bench_lru_print,
+	  "what groups cost: a charge, a touch, the life of a page, reclaim, a scan" },
 };
 enum { NR_BENCHES = sizeof(list) / sizeof(*list) };
 
@@ -257,18 +262,30 @@ static int run_all(const struct bench_options *o, unsigned int bits,
 	return rc;
 }
 
+/* What a process is started for that makes one sample. */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} children[] = {
+	{ ".free", bench_free },
+	{ ".touch", bench_touch },
+	{ ".twice", bench_twice },
+	{ ".lru", bench_lru_ops },
+};
+enum { NR_CHILDREN = sizeof(children) / sizeof(*children) };
+
 int cmd_bench(int argc, char **argv)
 {
 	struct bench_options o;
 	struct bench_foreign foreign;
 	unsigned int bits;
 	const char *name;
-	int rc;
+	int i, rc;
 
-	if (argc > 1 && !strcmp(argv[1], ".free"))
-		return bench_free(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], ".touch"))
-		return bench_touch(argc - 1, argv + 1);
+	if (argc > 1)
+		for (i = 0; i < NR_CHILDREN; i++)
+			if (!strcmp(argv[1], children[i].name))
+				return children[i].run(argc - 1, argv + 1);
 	rc = bench_options_read(&o, argc, argv, &name, &foreign);
 	if (rc >= 0)
 		return rc;

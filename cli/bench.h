@@ -5,10 +5,14 @@
  *	bench.c ──> bench_bigfree.c ──────┬──> bench_child.c ══ exec ══╗
  *	       ├──> bench_page_fault1.c ──┤                            ║
  *	       ├──> bench_page.c ─────────┤                            ║
- *	       └──> bench_time.c ─────────┘                            ║
- *	bench.c <═══ "quire bench .free …" or ".touch …" ══════════════╣
- *	       ├──> bench_free.c   one block is given back once        ║
- *	       └──> bench_touch.c  one body runs for a while           ║
+ *	       ├──> bench_time.c ─────────┤                            ║
+ *	       ├──> bench_readtwice.c ────┤                            ║
+ *	       └──> bench_lru.c ──────────┘                            ║
+ *	bench.c <═══ "quire bench .free …", ".touch …" … ══════════════╣
+ *	       ├──> bench_free.c     one block is given back once      ║
+ *	       ├──> bench_touch.c    one body runs for a while         ║
+ *	       ├──> bench_twice.c    groups read for a while           ║
+ *	       └──> bench_lru_ops.c  one operation, again and again    ║
  *	bench/peers <══ a program of its own for each that has pages ══╝
  *
  * Every sample comes from a process of its own, started in the same way for
@@ -51,7 +55,7 @@ struct bench_options {
 	struct bench_list workers;
 	struct bench_list pages; /* enum bench_pages */
 	unsigned int busy;
-	/* bigfree, page_bench */
+	/* bigfree, page_bench, lru */
 	const char *cases; /* NULL: all */
 	/* page_bench */
 	const char *variants; /* NULL: all */
@@ -61,6 +65,10 @@ struct bench_options {
 	struct bench_list threads, processes;
 	double seconds; /* between two samples */
 	unsigned int samples;
+	/* readtwice */
+	struct bench_list groups, locks; /* locks: into readtwice_lock[] */
+	/* readtwice, lru */
+	double duration; /* s, of a run; 0: as the bench has it */
 };
 
 /* One bench that runs, or all of them. */
@@ -102,10 +110,16 @@ int bench_page(struct bench *b);
 void bench_page_print(const struct bench *b, FILE *f);
 int bench_time(struct bench *b);
 void bench_time_print(const struct bench *b, FILE *f);
+int bench_readtwice(struct bench *b);
+void bench_readtwice_print(const struct bench *b, FILE *f);
+int bench_lru(struct bench *b);
+void bench_lru_print(const struct bench *b, FILE *f);
 
 /* In the child: answer with "name value" lines on stdout; an exit code. */
 int bench_free(int argc, char **argv);
 int bench_touch(int argc, char **argv);
+int bench_twice(int argc, char **argv);
+int bench_lru_ops(int argc, char **argv);
 
 /* bench_answer - one such line */
 void bench_answer(const char *name, double value);

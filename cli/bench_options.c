@@ -6,6 +6,8 @@
  * by name rather than as unknown.
  */
 #include "bench_options.h"
+#include "bench_lru.h"
+#include "bench_readtwice.h"
 #include "cli.h"
 #include "result.h"
 #include "text.h"
@@ -33,6 +35,7 @@ enum {
 };
 
 #define BENCH_SECONDS 0.2
+#define SECONDS_LEAST 0.01
 #define BENCH_SIZE    ((uint64_t)8 << 30)
 #define BENCH_LEAST   ((uint64_t)1 << 20)
 #define BENCH_MOST    ((uint64_t)1 << 46)
@@ -66,8 +69,16 @@ static void print_help(void)
 	       "  --cases LIST       of quire,quire-lto,glibc,jemalloc,mimalloc,tcmalloc,mempool,\n"
 	       "                     mempool-inline,mmap (all)\n"
 	       "  --variants LIST    of single,outstanding:64 … (all; see quire-bench(1)), tests\n"
-	       "  --loops N          of the six tests (%d)\n",
-	       ROUNDS, BENCH_SECONDS, SAMPLES, LOOPS);
+	       "  --loops N          of the six tests (%d)\n"
+	       "readtwice: groups read what is larger than their limit\n"
+	       "  --groups LIST      numbers of groups (1,4,10,40)\n"
+	       "  --lru-lock LIST    of group,node (both)\n"
+	       "  --duration S       of a run (%.0f)\n"
+	       "lru: what groups cost\n"
+	       "  --cases LIST       of page,charge,touch,get,churn,reclaim,scan (all)\n"
+	       "  --duration S       of a run (%.1f)\n",
+	       ROUNDS, BENCH_SECONDS, SAMPLES, LOOPS, READTWICE_SECONDS,
+	       LRU_SECONDS);
 }
 
 static int take_number(const char *option, const char *arg, unsigned int low,
@@ -156,15 +167,40 @@ static int take_list(const char *option, const char *arg, const char *wanted,
 	return rc;
 }
 
-static int take_seconds(const char *arg, double *out)
+static int read_groups(const char *s, uint64_t *out)
+{
+	return text_number(s, out) || *out < 1 || *out > READTWICE_GROUPS_MAX
+		       ? -EINVAL
+		       : 0;
+}
+
+static int read_lock(const char *s, uint64_t *out)
+{
+	for (*out = 0; *out < READTWICE_LOCKS; ++*out)
+		if (!strcmp(readtwice_lock[*out], s))
+			return 0;
+	return -EINVAL;
+}
+
+static int take_locks(const char *arg, struct bench_list *list)
+{
+	int rc = take_list("--lru-lock", arg, "group, node or both", read_lock,
+			   list);
+
+	if (!rc && list->nr > 1 && list->v[0] == list->v[1])
+		return usage_error("bench: --lru-lock '%s' says it twice", arg);
+	return rc;
+}
+
+static int take_seconds(const char *option, const char *arg, double *out)
 {
 	char *end;
 	double s = isdigit((unsigned char)*arg) ? strtod(arg, &end) : 0;
 
-	if (!(s >= 0.01 && s <= 3600) || *end)
+	if (!(s >= SECONDS_LEAST && s <= 3600) || *end)
 		return usage_error(
-			"bench: --seconds '%s' is not a number from 0.01 to 3600",
-			arg);
+			"bench: %s '%s' is not a number from %.3g to 3600",
+			option, arg, SECONDS_LEAST);
 	*out = s;
 	return 0;
 }
@@ -191,6 +227,9 @@ enum {
 	OPTION_BODIES,
 	OPTION_VARIANTS,
 	OPTION_LOOPS,
+	OPTION_GROUPS,
+	OPTION_LRU_LOCK,
+	OPTION_DURATION,
 };
 
 static const struct option_of {
@@ -202,7 +241,7 @@ static const struct option_of {
 	{ "scale", OPTION_SCALE, BENCH_BIGFREE },
 	{ "workers", OPTION_WORKERS, BENCH_BIGFREE },
 	{ "pages", OPTION_PAGES, BENCH_BIGFREE },
-	{ "cases", OPTION_CASES, BENCH_BIGFREE | BENCH_PAGE },
+	{ "cases", OPTION_CASES, BENCH_BIGFREE | BENCH_PAGE | BENCH_LRU },
 	{ "busy", OPTION_BUSY, BENCH_BIGFREE },
 	{ "threads", OPTION_THREADS, BENCH_PAGE_FAULT1 },
 	{ "processes", OPTION_PROCESSES, BENCH_PAGE_FAULT1 },
@@ -211,6 +250,9 @@ static const struct option_of {
 	{ "bodies", OPTION_BODIES, BENCH_PAGE_FAULT1 },
 	{ "variants", OPTION_VARIANTS, BENCH_PAGE },
 	{ "loops", OPTION_LOOPS, BENCH_PAGE },
+	{ "groups", OPTION_GROUPS, BENCH_READTWICE },
+	{ "lru-lock", OPTION_LRU_LOCK, BENCH_READTWICE },
+	{ "duration", OPTION_DURATION, BENCH_READTWICE | BENCH_LRU },
 };
 enum { NR_OPTIONS_OF = sizeof(options_of) / sizeof(*options_of) };
 
@@ -260,6 +302,19 @@ static int take_of_bigfree(struct bench_options *o, int c, const char *arg)
 	}
 }
 
+static int take_of_groups(struct bench_options *o, int c, const char *arg)
+{
+	switch (c) {
+	case OPTION_GROUPS:
+		return take_list("--groups", arg, "a list of 1 to 256",
+				 read_groups, &o->groups);
+	case OPTION_LRU_LOCK:
+		return take_locks(arg, &o->locks);
+	default:
+		return take_seconds("--duration", arg, &o->duration);
+	}
+}
+
 static int take_of_some(struct bench_options *o, int c, const char *arg)
 {
 	switch (c) {
@@ -282,10 +337,14 @@ static int take_of_some(struct bench_options *o, int c, const char *arg)
 		return take_list("--processes", arg, "a list of 1 to 64",
 				 read_tasks, &o->processes);
 	case OPTION_SECONDS:
-		return take_seconds(arg, &o->seconds);
+		return take_seconds("--seconds", arg, &o->seconds);
 	case OPTION_SAMPLES:
 		return take_number("--samples", arg, 1, SAMPLES_MAX,
 				   &o->samples);
+	case OPTION_GROUPS:
+	case OPTION_LRU_LOCK:
+	case OPTION_DURATION:
+		return take_of_groups(o, c, arg);
 	default:
 		return take_of_bigfree(o, c, arg);
 	}
@@ -331,6 +390,8 @@ static void set_defaults(struct bench_options *o)
 		.seconds = BENCH_SECONDS,
 		.samples = SAMPLES,
 		.loops = LOOPS,
+		.groups = { .nr = 4, .v = { 1, 4, 10, 40 } },
+		.locks = { .nr = READTWICE_LOCKS, .v = { 0, 1 } },
 	};
 }
 

@@ -13,12 +13,14 @@ enum {
 	BENCH_PAGE_FAULT1 = 1 << 1,
 	BENCH_PAGE = 1 << 2,
 	BENCH_TIME = 1 << 3,
-	BENCH_ALL = (1 << 4) - 1,
+	BENCH_READTWICE = 1 << 4,
+	BENCH_LRU = 1 << 5,
+	BENCH_ALL = (1 << 6) - 1,
 };
 
 /* An option that was given and that some benches do not have; NULL: none. */
 struct bench_foreign {
-	const char *option[4]; /* by bit of the bench */
+	const char *option[6]; /* by bit of the bench */
 };
 
 /*

@@ -17,6 +17,7 @@ struct result *bench_result(const struct bench *b, char **words)
 	result_number(r, "seconds", b->options->seconds);
 	result_number(r, "samples", b->options->samples);
 	result_number(r, "loops", b->options->loops);
+	result_number(r, "duration", b->options->duration);
 	for (i = 0; i < b->nr_notes; i++)
 		result_note(r, "not_run", b->notes[i].name, b->notes[i].why);
 	for (i = 0; i < b->series.nr; i++) {

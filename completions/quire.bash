@@ -37,7 +37,7 @@ _quire()
 	doctor) options="--json --quiet --help" ;;
 	bench) options="--rounds --wait --json --output --quiet --help --size --scale \
 --workers --pages --cases --busy --threads --processes --seconds --samples \
---bodies --variants --loops" ;;
+--bodies --variants --loops --groups --lru-lock --duration" ;;
 	*) return ;;
 	esac
 	if [ "$verb" = run ] || [ "$verb" = measure ]; then
@@ -57,19 +57,22 @@ _quire()
 	--pages) mapfile -t COMPREPLY < <(compgen -W "4k thp hugetlb" -- "$cur"); return ;;
 	--cases) mapfile -t COMPREPLY < <(compgen -W \
 		"handmade parallel async split malloc malloc-quire quire quire-lto glibc \
-jemalloc mimalloc tcmalloc mempool mempool-inline mmap" -- "$cur"); return ;;
+jemalloc mimalloc tcmalloc mempool mempool-inline mmap page charge touch get \
+churn reclaim scan" -- "$cur"); return ;;
 	--bodies) mapfile -t COMPREPLY < <(compgen -W \
 		"kernel-thp span span-zeroed pages pages-aged pages-single pages-pick \
 pages-prefetch pages-single-aged pages-pick-aged pages-prefetch-aged" -- "$cur"); return ;;
+	--lru-lock) mapfile -t COMPREPLY < <(compgen -W "group node" -- "$cur"); return ;;
 	--rows) mapfile -t COMPREPLY < <(compgen -W \
 		"thp env jemalloc mimalloc tcmalloc quire" -- "$cur"); return ;;
 	--fail-if|--threshold|--decay|--keep|--reserve|--thread-min|--shards|-n|\
 	--rounds|--warmup|--timeout|--size|--scale|--workers|--busy|--threads|\
-	--processes|--seconds|--samples|--variants|--loops|--wait) return ;;
+	--processes|--seconds|--samples|--variants|--loops|\
+	--groups|--duration|--wait) return ;;
 	esac
 	if [ "$verb" = bench ] && [[ $cur != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W \
-			"bigfree page_fault1 page_bench time_bench list all" -- "$cur")
+			"bigfree page_fault1 page_bench time_bench readtwice lru list all" -- "$cur")
 		return
 	fi
 	if [[ $cur == -* ]] || [ "$verb" = env ] || [ "$verb" = doctor ] || \

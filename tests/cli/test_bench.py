@@ -99,7 +99,7 @@ class BadInput(Case):
         self.assertEqual(done.returncode, 0)
         self.assertEqual([x.split()[0] for x in done.stdout.splitlines()],
                          ["bigfree", "page_fault1", "page_bench",
-                          "time_bench"])
+                          "time_bench", "readtwice", "lru"])
 
 
 class Child(Case):
