@@ -14,7 +14,8 @@ static inline struct node *groups_find(struct quire_groups *groups,
 		struct node *node = &groups->node[i];
 		uint64_t number = zone_page(node->zone, address);
 
-		if (likely(number < node->zone->end)) {
+		/* Numbers below its start may be those of another zone. */
+		if (likely(number - node->start < node->nr_numbers)) {
 			*page = (uint32_t)number;
 			return node;
 		}

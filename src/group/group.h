@@ -135,7 +135,8 @@ struct node {
 	struct quire_groups *groups;
 	struct quire_zone *zone;
 	uint32_t index;
-	struct group_page *page; /* by page number */
+	struct group_page *page;    /* by page number */
+	uint64_t start, nr_numbers; /* the zone's page numbers */
 	size_t page_bytes;
 	struct percpu batches;			       /* list 1 + enum batch */
 	struct lock lock __attribute__((aligned(64))); /* lru_lock=node */

@@ -101,6 +101,8 @@ static int open_node(struct node *node, struct quire_zone *zone,
 	int error;
 
 	node->zone = zone;
+	node->start = zone->map.start;
+	node->nr_numbers = zone->map.end - zone->map.start;
 	node->page_bytes = round_down_to(zone->end * sizeof(struct group_page) +
 						 PAGE_SIZE - 1,
 					 PAGE_SIZE);
