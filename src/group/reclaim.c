@@ -20,6 +20,7 @@
 #include "group/group.h"
 
 #define PASSES	  13u
+#define DESPERATE 2u  /* from this pass on active pages are not spared */
 #define GIB_SHIFT 18u /* of pages */
 
 static __thread bool in_reclaim __attribute__((tls_model("initial-exec")));
@@ -79,15 +80,17 @@ static void share(const struct lruvec *vec, unsigned int pass, uint64_t scan[2])
 		scan[kind] = scan[kind] * ease[kind] / (ease[0] + ease[1]) + 1;
 }
 
+/* Where the inactive pages are not to be had (pinned, refused), the active ones
+ * are what is left. */
 static uint64_t shrink_kind(struct lruvec *vec, unsigned int kind,
-			    uint64_t *scan, uint64_t want)
+			    unsigned int pass, uint64_t *scan, uint64_t want)
 {
 	uint32_t nr = (uint32_t)min_size(min_size(*scan, want), CHUNK_PAGES);
 
 	if (!nr)
 		return 0;
 	*scan -= nr;
-	if (inactive_is_low(vec, kind))
+	if (pass <= DESPERATE || inactive_is_low(vec, kind))
 		shrink_active(vec, kind, nr);
 	return shrink_inactive(vec, kind, nr);
 }
@@ -99,9 +102,9 @@ static uint64_t shrink_lruvec(struct lruvec *vec, unsigned int pass,
 
 	share(vec, pass, scan);
 	while ((scan[0] || scan[1]) && got < want) {
-		got += shrink_kind(vec, 0, &scan[0], want - got);
+		got += shrink_kind(vec, 0, pass, &scan[0], want - got);
 		if (got < want)
-			got += shrink_kind(vec, 1, &scan[1], want - got);
+			got += shrink_kind(vec, 1, pass, &scan[1], want - got);
 	}
 	return got;
 }
