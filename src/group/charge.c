@@ -241,8 +241,10 @@ static int bring_below(struct group *group, enum quire_group_limit which)
 		if (stock_drain(group->groups) ||
 		    groups_reclaim(group, NULL, over))
 			continue;
-		if (!flush_batches(group->groups) && !retries--)
+		if (!flush_batches(group->groups) && !retries--) {
+			stock_forget(group->groups);
 			return -EBUSY;
+		}
 	}
 	return 0;
 }

@@ -9,7 +9,9 @@
  * [O1] The fast path takes and puts only where the word is the group's already;
  *	a word changes hands only here.  So who has drained all stocks knows
  *	that there will be none until somebody leaves one.
- * [O2] None is left for a dead group, nor while somebody waits for room:
+ * [O2] None is left for a dead group, nor where a level has more than its max
+ *	(a limit that was lowered below what is pinned; it must not be charged
+ *	from there), nor while somebody waits for room:
  *	leaving looks after it has stored, and who makes it so drains after it
  *	has said so; one of them sees the other.
  */
@@ -28,10 +30,19 @@ int stock_init(struct quire_groups *groups, enum percpu_mode want)
 	return error;
 }
 
+static bool is_over(const struct group *group)
+{
+	for (; group; group = group->parent)
+		if (unlikely(group_usage(group) >
+			     group_limit(group, QUIRE_GROUP_MAX)))
+			return true;
+	return false;
+}
+
 static bool unwanted(const struct group *group)
 {
 	return load_acquire(&group->dead) ||
-	       load_acquire(&group->groups->nr_waiters);
+	       load_acquire(&group->groups->nr_waiters) || is_over(group);
 }
 
 static void uncharge_word(struct quire_groups *groups, uint64_t word)
