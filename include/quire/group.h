@@ -202,8 +202,10 @@ int quire_group_reserve(struct quire_group *group, size_t nr_pages,
  *
  *   isolate	may the page be dropped?  0: yes; QUIRE_ISOLATE_DIRTY: yes, once
  *		it is clean; negative: not now.  Until drop or put_back is
- *		called the owner must not give up its own reference.  NULL: all
- *		may be dropped, and are clean.
+ *		called the owner must not give up its own reference.  It can be
+ *		asked for a page that it has given up a moment ago, while it was
+ *		being looked at: that one is negative, too.  NULL: all may be
+ *		dropped, and are clean.
  *   clean	write it out.  0: it is clean; -EAGAIN: writing has begun, it
  *		will be clean some time (say so by quire_group_page_rotate);
  *		other errnos: it could not be written, and is kept.  NULL: dirty

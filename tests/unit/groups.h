@@ -32,7 +32,8 @@ static inline int shelf_isolate(void *arg, void *page, uint64_t key)
 
 	ASSERT(!lock_holds_any()); /* I-B4 */
 	add_relaxed(&shelf->nr_isolate, 1);
-	ASSERT(load_acquire(&shelf->page[key]) == page);
+	if (load_acquire(&shelf->page[key]) != page)
+		return -ENOENT; /* given up a moment ago */
 	if (shelf->on_isolate)
 		shelf->on_isolate(shelf, key);
 	if (shelf->refuse[key])
