@@ -114,7 +114,7 @@ static void flush(struct run *run)
 	struct quire_zone *zone = run->zone;
 	uint32_t pushed, offset, tries = 2;
 
-	if (!run->nr)
+	if (CONFIG_UP || !run->nr)
 		return;
 	offset = zone->slow[run->order][run->type];
 	pushed = percpu_push_batch(&zone->percpu, offset, run->pages, run->nr);
