@@ -75,7 +75,8 @@ static inline void put_in(struct buddy *buddy, uint32_t page,
 	else
 		link_at_head(buddy->map->page, list, page);
 	list->nr++;
-	buddy->orders[type] |= 1ull << order;
+	store_relaxed(&buddy->orders[type],
+		      buddy->orders[type] | 1ull << order);
 }
 
 static inline void take_out(struct buddy *buddy, uint32_t page,
@@ -87,7 +88,8 @@ static inline void take_out(struct buddy *buddy, uint32_t page,
 	DEBUG_ASSERT(memmap_type(buddy->map, page) == type);
 	unlink_page(buddy->map->page, list, page);
 	if (!--list->nr)
-		buddy->orders[type] &= ~(1ull << order);
+		store_relaxed(&buddy->orders[type],
+			      buddy->orders[type] & ~(1ull << order));
 }
 
 void buddy_enlist(struct buddy *buddy, uint32_t page, unsigned int order,
