@@ -111,6 +111,8 @@ static char *part(void)
 static void a_type_that_changes_after_the_pick(void **state)
 {
 	(void)state;
+	if (CONFIG_UP)
+		skip();
 	for (uint32_t drain = QUIRE_DRAIN_PICK; drain <= QUIRE_DRAIN_PREFETCH;
 	     drain++) {
 		long out;
@@ -146,6 +148,8 @@ static void a_type_that_cannot_change(void **state)
 	pthread_t other;
 
 	(void)state;
+	if (CONFIG_UP)
+		skip();
 	open_with(QUIRE_PCP_AUTO, QUIRE_DRAIN_SINGLE, 40);
 	take(200);
 	begin(free_all, "pcp: locked, not picked");
@@ -171,6 +175,8 @@ static void *free_first(void *arg)
 static void freed_after_the_drain(void **state)
 {
 	(void)state;
+	if (CONFIG_UP)
+		skip();
 	open_with(QUIRE_PCP_LOCK, QUIRE_DRAIN_SINGLE, 0);
 	take(1);
 	begin(free_first, "free: cached, not pushed");
