@@ -14,6 +14,15 @@
  */
 #include "page/buddy_inside.h"
 
+/* 1: the second follows the first; UINT32_MAX, which is -1: it goes before it;
+ * 0: neither.  In batches of no order the branches here go one way. */
+static uint32_t step_of(const uint32_t *pages, uint32_t nr)
+{
+	uint32_t step = nr > 1 ? pages[1] - pages[0] : 0;
+
+	return step + 1 <= 2 ? step : 0;
+}
+
 /* How many pages, from the first on, are each the last plus @step. */
 static uint32_t row_of(const uint32_t *pages, uint32_t nr, uint32_t step)
 {
@@ -68,17 +77,27 @@ static void give_down(struct buddy *buddy, uint32_t page, uint32_t nr)
 	}
 }
 
+static void give_row(struct buddy *buddy, uint32_t page, uint32_t nr,
+		     uint32_t step)
+{
+	if (step == 1)
+		give_up(buddy, page, nr);
+	else
+		give_down(buddy, page, nr);
+}
+
 void buddy_give_pages_locked(struct buddy *buddy, const uint32_t *pages,
 			     uint32_t nr)
 {
 	while (nr) {
-		bool down = nr > 1 && pages[1] < pages[0];
-		uint32_t row = row_of(pages, nr, down ? UINT32_MAX : 1);
+		uint32_t step = step_of(pages, nr), row = 1;
 
-		if (down)
-			give_down(buddy, pages[0], row);
-		else
-			give_up(buddy, pages[0], row);
+		if (step) {
+			row = row_of(pages, nr, step);
+			give_row(buddy, pages[0], row, step);
+		} else {
+			buddy_give_locked(buddy, pages[0], 0, false);
+		}
 		pages += row;
 		nr -= row;
 	}
