@@ -60,6 +60,8 @@ static uint32_t pop_some(struct quire_zone *zone, unsigned int order,
 		return 0;
 	got = percpu_pop_batch(&zone->percpu, zone->slow[order][type], pages,
 			       nr < CHUNK ? (uint32_t)nr : CHUNK);
+	for (uint32_t i = 0; zone->percpu.mode != PERCPU_RSEQ && i < got; i++)
+		plan_note_alloc(zone, zone->slow[order][type]);
 	if (flags & QUIRE_ZERO || zone->flags & QUIRE_ZONE_POISON)
 		got = hand_out_each(zone, order, flags, pages, got, blocks);
 	else
