@@ -29,7 +29,7 @@ fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet tests/fuzz/zone-fuzz
 	@mkdir -p build-fuzz/corpus
 	build-fuzz/tests/fuzz/zone-fuzz -max_total_time=$(FUZZ_SECONDS) \
-		-max_len=1024 -artifact_prefix=build-fuzz/ \
+		-max_len=1024 -len_control=0 -artifact_prefix=build-fuzz/ \
 		build-fuzz/corpus tests/fuzz/corpus
 
 build-fuzz/build.ninja:

@@ -1,43 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A zone of pages over a region: one page, a block of 2 MiB, a range, and how
- * the zone stands afterwards.
+ * A zone of pages over a region: a page, a block of 2 MiB, a range.
  *
  *	cc pages.c -lquire && ./a.out
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <quire/quire.h>
 
-static void fail(const char *what, int error)
-{
-	fprintf(stderr, "%s: %s\n", what, strerror(error));
-	exit(1);
-}
-
 int main(void)
 {
 	struct quire_zone_options options = { .size = sizeof(options) };
-	struct quire_region *region;
 	struct quire_zone *zone;
 	char *page, *block, *range, text[4096];
-	int error = quire_region_open((size_t)1 << 30, NULL, &region);
+	int error = quire_region_open((size_t)1 << 30, NULL, &options.region);
 
-	if (error)
-		fail("region", -error);
-	options.region = region;
-	error = quire_zone_open(&options, &zone);
-	if (error)
-		fail("zone", -error);
-
+	if (!error)
+		error = quire_zone_open(&options, &zone);
+	if (error) {
+		fprintf(stderr, "no zone: %s\n", strerror(-error));
+		return 1;
+	}
 	page = quire_page_alloc(zone, QUIRE_ZERO);
 	block = quire_block_alloc(zone, 9, QUIRE_MOVABLE);
 	range = quire_range_alloc(zone, 5, 0, 0);
 	if (!page || !block || !range)
-		fail("pages", ENOMEM);
+		return 1; /* errno says why */
 	strcpy(page, "a page of this CPU's own list");
 	puts(page);
 	error = quire_range_free(zone, range + 4096, 3); /* any part of it */
@@ -47,5 +36,5 @@ int main(void)
 	quire_zone_print(zone, QUIRE_ZONE_BUDDYINFO, text, sizeof(text));
 	fputs(text, stdout);
 	printf("%ld pages were still out\n", quire_zone_close(zone));
-	return error || quire_region_close(region);
+	return error || quire_region_close(options.region);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One GiB, populated by all CPUs that are free, then given back behind our
- *back.
+ * back.
  *
  *	cc region.c -lquire && ./a.out
  */

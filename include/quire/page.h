@@ -87,8 +87,8 @@ enum quire_drain {
  * Flags of a zone.
  *   NO_DEPOT	batches never go from CPU to CPU past the free lists
  *   POISON	free pages are filled with a pattern, checked when handed out
- *   INIT_FREE	pages are cleared when they are freed
- *   SHARED	`memory` is shared with children
+ *   INIT_FREE	pages are cleared when they are freed; not with POISON
+ *   SHARED	`memory` is shared with children; not with `decay_ms`
  *   STRICT	no fallback from the `pcp` asked for: open fails with
  *		-EOPNOTSUPP instead
  */
@@ -112,6 +112,8 @@ struct quire_hole {
  *   region	a region or a page-aligned part of one; the zone keeps it busy
  *		(quire_region_close and release answer -EBUSY) until it is
  *		closed.  Regions of huge pages (HUGETLB) are never given back.
+ *		It is taken to read as zeros unless it was a zone's before, so
+ *		what was written to it must be discarded first.
  *   memory	the caller's, from a page-aligned address on; it must outlive the
  *		zone.  It is given back to the kernel by decay and trim only if
  *		`decay_ms` is set, and must then be private anonymous memory.
@@ -132,15 +134,19 @@ struct quire_zone_options {
 	uint32_t pcp;	    /* enum quire_pcp */
 	uint32_t drain;	    /* enum quire_drain */
 	uint32_t nr_shards; /* free lists with locks of their own, each for a
-			       part of the zone; 0: one */
-	uint32_t high;	    /* pages that a CPU's list keeps; 0: tuned by use */
+			       part of the zone cut at powers of two, so there
+			       may be fewer; 0: one; at most 64.  A range lies
+			       in one */
+	uint32_t high;	    /* pages that a CPU's list keeps; 0: tuned by use;
+			       at most 8192 */
 	uint32_t batch_scale_max; /* a list takes or gives at most batch << this
 				     at once; 0: 5; 1 to 5 */
 	uint32_t decay_ms; /* free for so long, memory goes back to the kernel;
 			      0: 10 s with region and never with memory;
 			      UINT32_MAX: never */
 	uint32_t watermark_min_pages; /* below it only QUIRE_ATOMIC is served;
-					 0: a thousandth, at most 4 MiB */
+					 0: a thousandth, at most 4 MiB;
+					 less than all */
 
 	/*
 	 * Called when memory runs low or out, by a thread that allocates
@@ -259,7 +265,11 @@ int quire_zone_pcp_enable(struct quire_zone *zone);
  * @address, @bytes: multiples of 2 MiB of address
  * What is free of it is out of reach; what is freed later becomes so too.
  * Returns 0 when all of it is free, else how many pages are still out: call
- * again to look again.  -EBUSY: isolated already.
+ * again with the same part to look again (which also finds pages whose free had
+ * begun before the first call and ended in a CPU's list after it).  -EBUSY: a
+ * part of it is isolated already, and another is not; -EFAULT: not all of it is
+ * the zone's.
+ * Unisolate: what is in it may be handed out again, as movable at first.
  */
 long quire_zone_isolate(struct quire_zone *zone, void *address, size_t bytes);
 int quire_zone_unisolate(struct quire_zone *zone, void *address, size_t bytes);

@@ -26,16 +26,18 @@
  *   Fork	The child has a copy of the region, except where options say
  *		that it is not inherited: there every call but close answers
  *		-ENXIO.  Helper threads do not exist in the child and are
- *started again when something needs them.  A release that was started and not
- *finished is finished in the child by whoever waits for it there, or by the
- *child's first helper thread; one that another thread of the parent was waiting
- *in is called off: the range still belongs to the child's region, and reads as
- *zeros or as it did.  The parent notices nothing. Errors	0 or a negative
- *errno.  `errno` is left alone.  Results are written only as said.  -EINVAL: a
- *range that is not page-aligned, is not inside the region or has a released
- *part in it; an option that is not known.  -EBUSY: see above, and
- *quire_region_register. Ownership	Handles belong to the caller until the
- *function that ends them.
+ *		started again when something needs them.  A release that was
+ *		started and not finished is finished in the child by whoever
+ *		waits for it there, or by the child's first helper thread; one
+ *		that another thread of the parent was waiting in is called off:
+ *		the range still belongs to the child's region, and reads as
+ *		zeros or as it did.  The parent notices nothing.
+ *   Errors	0 or a negative errno.  `errno` is left alone.  Results are
+ *		written only as said.  -EINVAL: a range that is not
+ *		page-aligned, is not inside the region or has a released part in
+ *		it; an option that is not known.  -EBUSY: see above, and
+ *		quire_region_register.
+ *   Ownership	Handles belong to the caller until the function that ends them.
  */
 #ifndef QUIRE_REGION_H
 #define QUIRE_REGION_H
@@ -254,8 +256,8 @@ int quire_region_release(struct quire_region *region, size_t offset,
  * Ranges below 2 MiB (of huge pages: 64 MiB) are unmapped here, because that
  * takes less time than handing them over; and when no helper can be started,
  * the caller does all of the work here (counted: region_inline).  Either way
- * the handle is finished when this returns. -ENOMEM: no memory for the
- * bookkeeping; nothing was released.
+ * the handle is finished when this returns.
+ * -ENOMEM: no memory for the bookkeeping; nothing was released.
  */
 int quire_region_release_start(struct quire_region *region, size_t offset,
 			       size_t bytes, uint32_t workers,

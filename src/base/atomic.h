@@ -14,6 +14,7 @@
 #define add_relaxed(p, v)      __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define add_acq_rel(p, v)      __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define exchange_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
+#define exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define exchange_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
 
 /* True when *p was @expected and is now @desired. */

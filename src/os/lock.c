@@ -48,18 +48,24 @@ static void check_order(const struct lock *lock)
 	ASSERT(!(held_ranks >> lock->rank));
 }
 
-/* [K2] the lock is ours here */
+/* [K2] the lock is ours here; others read at any time */
 static void count_take(struct lock *lock, bool waited)
 {
-	lock->contended += waited;
-	if (unlikely(lock->takes++ % LOCK_SAMPLE == 0))
+	uint64_t takes = lock->takes;
+
+	if (waited)
+		store_relaxed(&lock->contended, lock->contended + 1);
+	store_relaxed(&lock->takes, takes + 1);
+	if (unlikely(takes % LOCK_SAMPLE == 0))
 		lock->taken_at = cpu_cycles();
 }
 
 static void count_release(struct lock *lock)
 {
 	if (unlikely(lock->taken_at)) {
-		lock->hold_cycles += cpu_cycles() - lock->taken_at;
+		store_relaxed(&lock->hold_cycles, lock->hold_cycles +
+							  cpu_cycles() -
+							  lock->taken_at);
 		lock->taken_at = 0;
 	}
 }

@@ -256,6 +256,21 @@ static bool should_look(const struct pool_job *job, const struct helper *helper)
 }
 
 /*
+ * /proc/loadavg tells who runs this very moment, some thread of the kernel
+ * included, so one answer is no reason to send a helper away (it would cost a
+ * whole slice's worth of help): two in a row are.
+ */
+static unsigned int believe(struct pool_job *job, unsigned int threads)
+{
+	bool fewer = threads < job->wanted;
+	unsigned int believed =
+		fewer && !job->looked_fewer ? job->wanted : threads;
+
+	job->looked_fewer = fewer;
+	return believed;
+}
+
+/*
  * Look again at what others leave free.  Helpers beyond that find no slice; if
  * there is more room, more are hired.  The job must not go away meanwhile: the
  * caller has counted itself as active.
@@ -271,9 +286,9 @@ static void look_locked(struct pool_job *job, const struct helper *helper)
 	threads = pool_threads(job->nr_slices, job->max_threads, os->nr_cpus(),
 			       pool_busy(running, ours));
 	lock_take(&pool.lock);
-	if (threads > job->active)
-		hire_locked(kind_of(job), threads - job->active);
-	job->wanted = threads;
+	job->wanted = believe(job, threads);
+	if (job->wanted > job->active)
+		hire_locked(kind_of(job), job->wanted - job->active);
 }
 
 static void enter_slice_locked(struct pool_job *job, struct helper *helper,
@@ -387,6 +402,7 @@ static void enter_locked(enum side_kind kind, struct pool_job *job)
 	job->stopped = job->forgotten = false;
 	job->active = job->nr_threads = 0;
 	job->looked_ms = 0;
+	job->looked_fewer = false;
 	job->cpu_ns = 0;
 	list_add_tail(&pool.side[kind].jobs, &job->link);
 }

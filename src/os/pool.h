@@ -26,7 +26,7 @@
  *	and end after IDLE_MS without work.
  *
  * The pool's lock guards everything that is not said to be constant.  It is
- *held over starting a thread, but over no slice, no callback and no sleep.
+ * held over starting a thread, but over no slice, no callback and no sleep.
  */
 #ifndef OS_POOL_H
 #define OS_POOL_H
@@ -84,8 +84,9 @@ struct pool_job {
 	unsigned int wanted;	 /* threads that should be */
 	unsigned int nr_threads; /* that did at least one */
 	uint64_t looked_ms;
-	uint64_t cpu_ns; /* of all of them together */
-	uint32_t word;	 /* futex: changes when it ends */
+	bool looked_fewer; /* the last look saw fewer free CPUs than wanted */
+	uint64_t cpu_ns;   /* of all of them together */
+	uint32_t word;	   /* futex: changes when it ends */
 };
 
 /*

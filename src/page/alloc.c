@@ -50,16 +50,19 @@ static size_t reclaim(struct quire_zone *zone, size_t nr)
 	return freed;
 }
 
-static bool drain_everything(struct quire_zone *zone)
+/* Not where there is nothing, nor where all there is would not be enough. */
+static bool drain_everything(struct quire_zone *zone, size_t nr)
 {
-	if (!pcp_count(zone) && !load_relaxed(&zone->depot.nr_pages))
+	size_t kept = pcp_count(zone) + load_relaxed(&zone->depot.nr_pages);
+
+	if (!kept || zone_usable_pages(zone) + kept < nr)
 		return false;
 	return pcp_drain_all(zone) > 0; /* [A1] */
 }
 
 bool alloc_help(struct quire_zone *zone, size_t nr, unsigned int *step)
 {
-	if ((*step)++ == 0 && drain_everything(zone))
+	if ((*step)++ == 0 && drain_everything(zone, nr))
 		return true;
 	if (*step <= WAITS) {
 		if (decay_wait(zone))
@@ -68,7 +71,7 @@ bool alloc_help(struct quire_zone *zone, size_t nr, unsigned int *step)
 	}
 	if (*step == WAITS + 1 && reclaim(zone, nr)) {
 		*step = WAITS + 2;
-		drain_everything(zone); /* it may have freed to lists */
+		drain_everything(zone, nr); /* it may have freed to lists */
 		return true;
 	}
 	/* Once more, for what others have given back meanwhile. */
@@ -159,7 +162,8 @@ static uint32_t take_or_get_help(struct quire_zone *zone, unsigned int order,
 		 alloc_help(zone, (size_t)1 << order, &step));
 	if (page == NO_PAGE)
 		zone_count(zone, ZONE_COUNT_FAILED, 1);
-	alloc_look_after(zone, flags);
+	else
+		alloc_look_after(zone, flags);
 	return page;
 }
 

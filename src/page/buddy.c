@@ -75,7 +75,8 @@ static inline void put_in(struct buddy *buddy, uint32_t page,
 	else
 		link_at_head(buddy->map->page, list, page);
 	list->nr++;
-	buddy->orders[type] |= 1ull << order;
+	store_relaxed(&buddy->orders[type],
+		      buddy->orders[type] | 1ull << order);
 }
 
 static inline void take_out(struct buddy *buddy, uint32_t page,
@@ -87,7 +88,8 @@ static inline void take_out(struct buddy *buddy, uint32_t page,
 	DEBUG_ASSERT(memmap_type(buddy->map, page) == type);
 	unlink_page(buddy->map->page, list, page);
 	if (!--list->nr)
-		buddy->orders[type] &= ~(1ull << order);
+		store_relaxed(&buddy->orders[type],
+			      buddy->orders[type] & ~(1ull << order));
 }
 
 void buddy_enlist(struct buddy *buddy, uint32_t page, unsigned int order,
@@ -152,7 +154,7 @@ uint32_t buddy_cut(struct buddy *buddy, uint32_t page, unsigned int order,
 				      since);
 		put_in(buddy, rest, order, type, false);
 		page = in_upper ? upper : page;
-		buddy->nr_split++;
+		store_relaxed(&buddy->nr_split, buddy->nr_split + 1);
 	}
 	if (order >= BLOCK_ORDER)
 		store_relaxed(&buddy->map->page[page].dirty_since, since);
@@ -217,7 +219,7 @@ static uint32_t take_others(struct buddy *buddy, unsigned int order,
 
 	if (!(buddy->orders[other] >> order))
 		return NO_PAGE;
-	buddy->nr_steal++;
+	store_relaxed(&buddy->nr_steal, buddy->nr_steal + 1);
 	found = largest_of(buddy, other);
 	if (found < BLOCK_ORDER) {
 		if (convert_largest(buddy, other))
@@ -333,7 +335,7 @@ static uint32_t take_some(struct buddy *buddy, enum migratetype type,
 		return put_out(buddy, page, CLUSTER_ORDER, out);
 	if (!buddy->orders[other_type(type)])
 		return 0;
-	buddy->nr_steal++;
+	store_relaxed(&buddy->nr_steal, buddy->nr_steal + 1);
 	if (convert_largest(buddy, other_type(type)))
 		return take_first_cluster(buddy, type, out);
 	return take_first_cluster(buddy, other_type(type), out);
@@ -375,7 +377,7 @@ static inline void merge(struct buddy *buddy, uint32_t other,
 	if (theirs != type)
 		buddy_type_blocks(buddy, other, order, type);
 	set_state(buddy, other | 1u << order, STATE_TAIL);
-	buddy->nr_merge++;
+	store_relaxed(&buddy->nr_merge, buddy->nr_merge + 1);
 }
 
 /* The older of two stamps; 0 is none. */

@@ -62,6 +62,10 @@ void buddy_take_at_locked(struct buddy *buddy, uint32_t page,
  * the far end of its list.  Its state may be anything but BUDDY before. */
 void buddy_give_locked(struct buddy *buddy, uint32_t page, unsigned int order,
 		       bool tail);
+/* Single pages, one after the other; those that follow each other go at once
+ * (buddy_pages.c).  Their states may be anything but BUDDY before. */
+void buddy_give_pages_locked(struct buddy *buddy, const uint32_t *pages,
+			     uint32_t nr);
 /* Any run of pages, as the largest blocks that fit; each of whole blocks or of
  * pages with a state of their own, which is none any more after this. */
 void buddy_give_run_locked(struct buddy *buddy, uint32_t page, size_t nr);

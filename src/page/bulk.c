@@ -19,15 +19,18 @@
 
 /* Allocating */
 
-static void hand_out_plain(struct quire_zone *zone, unsigned int order,
-			   const uint32_t *pages, uint32_t nr, void **blocks)
+/* Two loops, so that the second is nothing but arithmetic. */
+static void hand_out_plain(const struct quire_zone *zone, unsigned int order,
+			   const uint32_t *restrict pages, uint32_t nr,
+			   void **restrict blocks)
 {
-	uint8_t head = (uint8_t)(STATE_HEAD | order);
+	uint8_t *state = zone->state, head = (uint8_t)(STATE_HEAD | order);
+	uintptr_t base = (uintptr_t)zone->base;
 
-	for (uint32_t i = 0; i < nr; i++) {
-		store_relaxed(&zone->state[pages[i]], head);
-		blocks[i] = zone_address(zone, pages[i]);
-	}
+	for (uint32_t i = 0; i < nr; i++)
+		store_relaxed(&state[pages[i]], head);
+	for (uint32_t i = 0; i < nr; i++)
+		blocks[i] = (void *)(base + ((uintptr_t)pages[i] << 12));
 }
 
 /* Those whose content is looked at may be withheld; returns how many are not.
@@ -57,6 +60,8 @@ static uint32_t pop_some(struct quire_zone *zone, unsigned int order,
 		return 0;
 	got = percpu_pop_batch(&zone->percpu, zone->slow[order][type], pages,
 			       nr < CHUNK ? (uint32_t)nr : CHUNK);
+	for (uint32_t i = 0; zone->percpu.mode != PERCPU_RSEQ && i < got; i++)
+		plan_note_alloc(zone, zone->slow[order][type]);
 	if (flags & QUIRE_ZERO || zone->flags & QUIRE_ZONE_POISON)
 		got = hand_out_each(zone, order, flags, pages, got, blocks);
 	else
@@ -101,24 +106,20 @@ static void note_frees(struct run *run)
 	struct quire_zone *zone = run->zone;
 	uint32_t offset = zone->slow[run->order][run->type], nr = 0;
 
-	if (zone->percpu.mode == PERCPU_RSEQ)
-		return;
 	for (uint32_t i = 0; i < run->nr; i++)
 		nr = plan_note_free(zone, offset, run->order);
 	if (nr)
 		pcp_drain_own(zone, run->order, run->type, nr);
 }
 
-static void flush(struct run *run)
+/* Some find no room.  Outside the gate decay is told. */
+static __attribute__((noinline)) void push_rest(struct run *run,
+						uint32_t pushed)
 {
 	struct quire_zone *zone = run->zone;
-	uint32_t pushed, offset, tries = 2;
+	uint32_t offset = zone->slow[run->order][run->type];
 
-	if (!run->nr)
-		return;
-	offset = zone->slow[run->order][run->type];
-	pushed = percpu_push_batch(&zone->percpu, offset, run->pages, run->nr);
-	while (unlikely(pushed < run->nr) && tries--) {
+	for (int tries = 2; pushed < run->nr && tries; tries--) {
 		pcp_drain_full(zone, run->order, run->type);
 		pushed += percpu_push_batch(&zone->percpu, offset,
 					    run->pages + pushed,
@@ -127,63 +128,104 @@ static void flush(struct run *run)
 	if (pushed < run->nr)
 		shards_give_batch(zone, run->order, run->pages + pushed,
 				  run->nr - pushed);
-	note_frees(run);
-	run->nr = 0;
-	gate_leave(zone);
-	if (unlikely(tries < 2))
-		shards_tell_decay(zone);
 }
 
-/* Does the block go with those that are in the run, now or after a flush?
- * False: it has no list, its content matters, or it is none. */
-static bool add(struct run *run, uint64_t page)
+/* True: it went to more than the list. */
+static bool push(struct run *run)
 {
 	struct quire_zone *zone = run->zone;
-	unsigned int state, order;
-	enum migratetype type;
+	uint32_t pushed = percpu_push_batch(&zone->percpu,
+					    zone->slow[run->order][run->type],
+					    run->pages, run->nr);
+	bool more = pushed < run->nr;
+
+	if (unlikely(more))
+		push_rest(run, pushed);
+	if (zone->percpu.mode != PERCPU_RSEQ)
+		note_frees(run);
+	return more;
+}
+
+/* What the first is; false: it has no list, or is none of ours. */
+static bool begin(struct run *run, const void *block)
+{
+	const struct quire_zone *zone = run->zone;
+	uint64_t page = zone_page(zone, block);
 
 	if (unlikely(page >= zone->end))
 		return false;
-	state = load_relaxed(&zone->state[page]);
-	order = state - STATE_HEAD;
-	if (unlikely(order > PCP_MAX_ORDER))
+	run->order = load_relaxed(&zone->state[page]) - STATE_HEAD;
+	if (unlikely(run->order > PCP_MAX_ORDER))
 		return false;
-	type = memmap_type(&zone->map, (uint32_t)page);
-	if (run->nr &&
-	    (run->nr == CHUNK || order != run->order || type != run->type))
-		flush(run);
-	if (!run->nr) {
-		if (!pcp_has_list(zone, order, type))
-			return false;
-		gate_enter(zone, false); /* [J1] */
-		run->order = order;
-		run->type = type;
+	run->type = memmap_type(&zone->map, (uint32_t)page);
+	return pcp_has_list(zone, run->order, run->type);
+}
+
+/* Those that are like the first, up to one that is not [J3].  Not inline: it
+ * needs all registers. */
+static __attribute__((noinline)) uint32_t gather(struct run *run,
+						 void *const *blocks, size_t nr)
+{
+	const struct quire_zone *zone = run->zone;
+	const uint8_t *types = zone->block_type;
+	const char *base = zone->base;
+	uint8_t *state = zone->state;
+	uint64_t end = zone->end;
+	unsigned int head = STATE_HEAD | run->order, type = run->type;
+	uint32_t *pages = run->pages, n = 0;
+
+	for (nr = nr < CHUNK ? nr : CHUNK; n < nr; n++) {
+		uint64_t page = ROTATE_TO_PAGE((char *)blocks[n] - base);
+
+		if (unlikely(page >= end) ||
+		    unlikely(load_relaxed(&state[page]) != head) ||
+		    unlikely(load_relaxed(&types[page >> BLOCK_ORDER]) != type))
+			break;
+		store_relaxed(&state[page],
+			      (uint8_t)(head + (STATE_CACHED - STATE_HEAD)));
+		pages[n] = (uint32_t)page;
 	}
-	store_relaxed(&zone->state[page],
-		      (uint8_t)(STATE_CACHED | order)); /* [J3] */
-	run->pages[run->nr++] = (uint32_t)page;
-	return true;
+	return n;
+}
+
+/* How many of @blocks went, from the first on; 0: that one has to go alone. */
+static uint32_t free_run(struct run *run, void *const *blocks, size_t nr)
+{
+	struct quire_zone *zone = run->zone;
+	bool more;
+
+	if (!begin(run, blocks[0]))
+		return 0;
+	gate_enter(zone, false); /* [J1] */
+	run->nr = gather(run, blocks, nr);
+	more = run->nr && push(run);
+	gate_leave(zone);
+	if (unlikely(more))
+		shards_tell_decay(zone);
+	return run->nr;
 }
 
 int zone_free_bulk(struct quire_zone *zone, size_t nr, void **blocks)
 {
 	bool careful = zone->flags & (QUIRE_ZONE_POISON | QUIRE_ZONE_INIT_FREE);
-	struct run run;
 	int first = 0, error;
+	struct run run;
+	size_t done;
 
 	run.zone = zone;
-	run.nr = 0;
 	if (load_relaxed(&zone->offline))
 		return -ENXIO;
-	for (size_t i = 0; i < nr; i++) {
-		uint64_t page = zone_page(zone, blocks[i]);
-
-		if (!blocks[i] || (!careful && add(&run, page)))
+	for (size_t i = 0; i < nr; i += done) {
+		done = 1;
+		if (!blocks[i])
 			continue;
-		error = zone_free_slow(zone, page, false);
+		done = careful ? 0 : free_run(&run, blocks + i, nr - i);
+		if (done)
+			continue;
+		done = 1;
+		error = zone_free_slow(zone, zone_page(zone, blocks[i]), false);
 		if (error && !first)
 			first = error;
 	}
-	flush(&run);
 	return first;
 }

@@ -80,7 +80,7 @@ long pcp_drain_cpu(struct quire_zone *zone, unsigned int cpu)
 	long taken = 0;
 
 	enter(zone);
-	if (cpu < zone->percpu.nr_cpus)
+	if (cpu < pcp_nr_cpus(zone))
 		taken = drain_cpu_locked(zone, cpu);
 	leave(zone);
 	return taken;
@@ -90,14 +90,14 @@ static size_t take_all_cpus(struct quire_zone *zone)
 {
 	size_t taken = 0;
 
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < pcp_nr_cpus(zone); cpu++)
 		taken += take_all(zone, cpu);
 	return taken;
 }
 
 static void open_all(struct quire_zone *zone)
 {
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < pcp_nr_cpus(zone); cpu++)
 		percpu_open(&zone->percpu, cpu);
 }
 
@@ -106,7 +106,7 @@ static long drain_all_locked(struct quire_zone *zone)
 	long taken;
 	int error;
 
-	if (zone->nr_disabled || !zone->percpu.nr_cpus)
+	if (zone->nr_disabled || !pcp_nr_cpus(zone))
 		return 0;
 	error = percpu_close_all(&zone->percpu);
 	if (error)
@@ -135,7 +135,7 @@ static int disable_locked(struct quire_zone *zone)
 {
 	int error = 0;
 
-	if (!zone->nr_disabled && zone->percpu.nr_cpus)
+	if (!zone->nr_disabled && pcp_nr_cpus(zone))
 		error = percpu_close_all(&zone->percpu);
 	if (error)
 		return error;
@@ -217,7 +217,7 @@ static void decay_depot(struct quire_zone *zone)
 	struct depot *depot = &zone->depot;
 	uint32_t nr = 0;
 
-	if (!load_relaxed(&depot->nr_pages))
+	if (CONFIG_UP || !load_relaxed(&depot->nr_pages))
 		return;
 	lock_take(&depot->lock);
 	for (int type = 0; !depot->nr_gets && type < NR_PCP_TYPES; type++)
@@ -233,7 +233,7 @@ void pcp_decay(struct quire_zone *zone)
 	uint32_t surplus[NR_PCP_LISTS];
 
 	enter(zone);
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++) {
+	for (unsigned int cpu = 0; cpu < pcp_nr_cpus(zone); cpu++) {
 		if (zone->nr_disabled || !decay_cpu(zone, cpu, surplus) ||
 		    percpu_close(&zone->percpu, cpu))
 			continue;
@@ -249,7 +249,7 @@ size_t pcp_count(const struct quire_zone *zone)
 {
 	size_t pages = 0;
 
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < pcp_nr_cpus(zone); cpu++)
 		for (unsigned int list = 1; list < NR_PCP_LISTS; list++)
 			pages += (size_t)slot_count(list_of(zone, cpu, list))
 				 << pcp_list_order(list);

@@ -12,8 +12,8 @@
 
 #include "base/arch/cpu.h"
 #include "base/atomic.h"
+#include "page/slow.h"
 #include "page/text.h"
-#include "page/zone.h"
 #include "stat/stat.h"
 
 /* About as long as a piece takes to be cut and put back. */
@@ -322,7 +322,7 @@ static void print_zoneinfo(struct quire_zone *zone, struct text *to)
 		print_shard(zone, i, to);
 	print_watermarks(zone, to);
 	text_add(to, "  pagesets\n");
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < pcp_nr_cpus(zone); cpu++)
 		print_pageset(zone, cpu, to);
 }
 

@@ -252,7 +252,8 @@ uint32_t layout_hole_pages(const struct quire_zone *zone, uint32_t block)
 
 	for (uint32_t page = block; page < end;) {
 		uint32_t head = slow_head(zone, page);
-		unsigned int state = head == NO_PAGE ? 0 : zone->state[head];
+		unsigned int state =
+			head == NO_PAGE ? 0 : load_relaxed(&zone->state[head]);
 		uint32_t next = page + 1;
 
 		if (STATE_KIND(state) == STATE_HOLE) {

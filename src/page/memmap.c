@@ -39,6 +39,9 @@ int memmap_init(struct memmap *map, uint32_t start, uint32_t end)
 
 	if (error)
 		return error;
+	/* A byte of state here and there must not cost 2 MiB each; where there
+	 * are no huge pages this fails, and is not needed. */
+	os->advise(memory, at.bytes, OS_NO_HUGE);
 	*map = (struct memmap){
 		.state = (uint8_t *)memory + at.state,
 		.page = (void *)((char *)memory + at.page),

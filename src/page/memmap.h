@@ -61,7 +61,8 @@ struct memmap {
 static inline enum migratetype memmap_type(const struct memmap *map,
 					   uint32_t page)
 {
-	return (enum migratetype)map->block_type[page >> BLOCK_ORDER];
+	return (enum migratetype)load_relaxed(
+		&map->block_type[page >> BLOCK_ORDER]);
 }
 
 /* 64 pages' worth: bit set, fresh.  Relaxed: neighbours' bits may change. */

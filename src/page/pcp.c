@@ -409,6 +409,8 @@ size_t pcp_drain_depot(struct quire_zone *zone, unsigned int magazines)
 	struct magazine *magazine;
 	size_t pages = 0;
 
+	if (CONFIG_UP)
+		return 0;
 	for (unsigned int type = 0; type < NR_PCP_TYPES && magazines;) {
 		if (!depot_take_full(&zone->depot, (enum migratetype)type,
 				     &magazine, 1)) {

@@ -47,14 +47,6 @@ unsigned int pcp_list_order(unsigned int list)
 	return list_orders[(list - 1) / NR_PCP_TYPES];
 }
 
-bool pcp_has_list(const struct quire_zone *zone, unsigned int order,
-		  enum migratetype type)
-{
-	return !CONFIG_UP && order <= PCP_MAX_ORDER &&
-	       zone->slow[order][type] !=
-		       zone->percpu.offset[PERCPU_CLOSED_LIST];
-}
-
 /* What a list begins with */
 
 /* Spec G.4, row 4: high is at least twice batch, or below it (one by one). */
@@ -221,7 +213,7 @@ int pcp_open(struct quire_zone *zone, const struct quire_zone_options *options)
 	}
 	set_tune(zone, options);
 	set_offsets(zone);
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < pcp_nr_cpus(zone); cpu++)
 		for (unsigned int list = 1; list < NR_PCP_LISTS; list++)
 			open_list(zone, cpu, list);
 	return 0;

@@ -173,10 +173,11 @@ uint32_t zone_alloc_range(struct quire_zone *zone, size_t nr, size_t align,
 		}
 	} while (page == NO_PAGE && nr <= zone->managed_pages &&
 		 !(flags & QUIRE_ATOMIC) && alloc_help(zone, nr, &step));
-	zone_count(zone,
-		   page == NO_PAGE ? ZONE_COUNT_FAILED : ZONE_COUNT_ALLOC_SLOW,
-		   1);
-	alloc_look_after(zone, flags);
+	zone_count(zone, ZONE_COUNT_ALLOC_SLOW, 1);
+	if (page == NO_PAGE)
+		zone_count(zone, ZONE_COUNT_FAILED, 1);
+	else
+		alloc_look_after(zone, flags);
 	return page;
 }
 

@@ -242,14 +242,23 @@ static void give_block_locked(struct quire_zone *zone, struct buddy *buddy,
 		shards_give_run_locked(zone, buddy, page, (size_t)1 << order);
 }
 
+/* [H2] LENT from here on, so that the second of two is seen in one batch too. */
+static bool accept_locked(struct quire_zone *zone, uint32_t page,
+			  unsigned int order)
+{
+	if (!shards_is_cached(zone, page, order))
+		return false;
+	if (STATE_KIND(state_of(zone, page)) == STATE_CACHED_FRESH)
+		memmap_set_fresh(&zone->map, page, (size_t)1 << order, true);
+	set_state(zone, page, STATE_LENT | order);
+	return true;
+}
+
 void shards_give_cached_locked(struct quire_zone *zone, struct buddy *buddy,
 			       uint32_t page, unsigned int order)
 {
-	if (!shards_is_cached(zone, page, order)) /* [H2] */
-		return;
-	if (STATE_KIND(state_of(zone, page)) == STATE_CACHED_FRESH)
-		memmap_set_fresh(&zone->map, page, (size_t)1 << order, true);
-	give_block_locked(zone, buddy, page, order);
+	if (accept_locked(zone, page, order))
+		give_block_locked(zone, buddy, page, order);
 }
 
 bool shards_try_give(struct quire_zone *zone, uint32_t page, unsigned int order)
@@ -263,21 +272,34 @@ bool shards_try_give(struct quire_zone *zone, uint32_t page, unsigned int order)
 	return true;
 }
 
+static void give_blocks_locked(struct quire_zone *zone, struct buddy *buddy,
+			       unsigned int order, const uint32_t *pages,
+			       uint32_t nr)
+{
+	if (!order) {
+		buddy_give_pages_locked(buddy, pages, nr);
+		return;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		give_block_locked(zone, buddy, pages[i], order);
+}
+
 /* Those of the shard that the first belongs to; returns how many are left, in
  * their order. */
 static uint32_t give_shard(struct quire_zone *zone, unsigned int order,
 			   uint32_t *pages, uint32_t nr)
 {
 	struct buddy *buddy = zone_buddy(zone, pages[0]);
-	uint32_t left = 0;
+	uint32_t ours[CHUNK], nr_ours = 0, left = 0;
 
 	lock_take(&buddy->lock);
 	for (uint32_t i = 0; i < nr; i++) {
-		if (zone_buddy(zone, pages[i]) == buddy)
-			shards_give_cached_locked(zone, buddy, pages[i], order);
-		else
+		if (zone_buddy(zone, pages[i]) != buddy)
 			pages[left++] = pages[i];
+		else if (accept_locked(zone, pages[i], order))
+			ours[nr_ours++] = pages[i];
 	}
+	give_blocks_locked(zone, buddy, order, ours, nr_ours);
 	lock_release(&buddy->lock);
 	return left;
 }

@@ -99,8 +99,21 @@ bool alloc_hand_out(struct quire_zone *zone, uint32_t page, unsigned int order,
 
 /* ---- plan.c: what a list should take, keep and give ---- */
 int pcp_open(struct quire_zone *zone, const struct quire_zone_options *options);
-bool pcp_has_list(const struct quire_zone *zone, unsigned int order,
-		  enum migratetype type);
+/* In the build for one CPU both are constant, so that whatever stands behind
+ * them is dropped by the compiler (spec A.9). */
+static inline bool pcp_has_list(const struct quire_zone *zone,
+				unsigned int order, enum migratetype type)
+{
+	return !CONFIG_UP && order <= PCP_MAX_ORDER &&
+	       zone->slow[order][type] !=
+		       zone->percpu.offset[PERCPU_CLOSED_LIST];
+}
+
+static inline unsigned int pcp_nr_cpus(const struct quire_zone *zone)
+{
+	return CONFIG_UP ? 0 : zone->percpu.nr_cpus;
+}
+
 /* What list @list of NR_PCP_LISTS holds; 0 is none. */
 unsigned int pcp_list_order(unsigned int list);
 void plan_load(const struct slot *slot, struct tune *tune);

@@ -31,7 +31,7 @@
 #include "base/atomic.h"
 #include "os/os.h"
 #include "page/lend.h"
-#include "page/zone.h"
+#include "page/slow.h"
 #include "region/area.h"
 
 static __thread unsigned int interrupting
@@ -61,7 +61,7 @@ static void wait_until_empty(struct quire_zone *zone)
 /* The gate is empty, so nobody else closes or opens. */
 static void close_lists(struct quire_zone *zone)
 {
-	zone->fork_torn = percpu_close_all(&zone->percpu);
+	zone->fork_torn = pcp_nr_cpus(zone) && percpu_close_all(&zone->percpu);
 	zone->fork_deferred = load_acquire(&zone->deferred);
 	zone->fork_nr_deferred = load_relaxed(&zone->nr_deferred);
 }
@@ -70,7 +70,7 @@ static void open_lists(struct quire_zone *zone)
 {
 	if (zone->nr_disabled || zone->fork_torn)
 		return;
-	for (unsigned int cpu = 0; cpu < zone->percpu.nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < pcp_nr_cpus(zone); cpu++)
 		percpu_open(&zone->percpu, cpu);
 }
 

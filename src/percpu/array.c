@@ -36,7 +36,7 @@ static void move_down(struct slot *slot)
 	if (count >= limit || count > tail)
 		return;
 	for (uint32_t i = 0; i < count; i++)
-		slot->page[i] = slot->page[tail + i];
+		store_relaxed(&slot->page[i], slot->page[tail + i]);
 	ends.window = SLOT_WINDOW(0, limit);
 	ends.head = count;
 	store_release(&slot->ends.word, ends.word);
@@ -52,7 +52,7 @@ static uint32_t put_below_top(struct slot *slot, const uint32_t *in,
 		return 0;
 	nr = (uint32_t)min_size(nr, top - head);
 	for (uint32_t i = 0; i < nr; i++)
-		slot->page[head++] = in[i];
+		store_relaxed(&slot->page[head++], in[i]); /* slot_oldest */
 	store_release(&slot->ends.head, head);
 	return nr;
 }

@@ -193,12 +193,14 @@ int area_open(size_t bytes, const struct quire_region_options *options,
 	region->headroom_percent =
 		options->headroom_percent ? options->headroom_percent : 5;
 	list_init(&region->claims);
+	ranges_begin_in(&region->gone, region + 1, PAGE_SIZE - sizeof(*region));
 	error = open_in(region, bytes, options);
 	if (error) {
 		ranges_free(&region->marks);
 		os->unmap(page, sizeof(*region));
 		return error;
 	}
+	release_prepare();
 	*out = region;
 	return 0;
 }

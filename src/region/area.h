@@ -133,6 +133,8 @@ int area_release_start(struct quire_region *region, struct range range,
 int release_poll(struct quire_release *release, struct quire_work *result);
 int release_wait(struct quire_release *release, struct quire_work *result);
 void release_forget(struct quire_release *release);
+/* A region was opened: be ready, as far as that can be had. */
+void release_prepare(void);
 
 /* One piece of work for pool_run, with the caller's wishes and results. */
 struct work_job {

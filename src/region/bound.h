@@ -6,11 +6,12 @@
  *	says; and nothing is kept while less than the reserve is left of the
  *	tightest limit.
  * [B2] resident <= 17/16 of what the process would have reached without us,
- *plus 4 MiB.  [S1] sees to that for our own blocks when they are bought; this
- *	is for everything else, small blocks and mappings of the program, and is
+ *	plus 4 MiB.  [S1] sees to that for our own blocks when they are bought;
+ *	this is for everything else, small blocks and mappings of the program, and is
  *	looked at, so it can be passed for the time between two looks.
  * [B3] huge pages asked for by thp=auto <= 128 MiB, and a sixteenth of the
- *smallest limit: a program that touches little of its blocks pays at most that.
+ *	smallest limit: a program that touches little of its blocks pays at most
+ *	that.
  * [B4] where the address space is limited (ulimit -v, -d) nothing is kept,
  *	because we do not see what else needs it; unless the user gave a cap.
  */

@@ -9,6 +9,19 @@
 #include "base/bits.h"
 #include "os/os.h"
 
+void ranges_begin_in(struct ranges *set, void *memory, size_t bytes)
+{
+	*set = (struct ranges){ .at = memory,
+				.capacity = bytes / sizeof(struct range),
+				.lent = true };
+}
+
+static void unmap_array(struct ranges *set)
+{
+	if (set->capacity && !set->lent)
+		os->unmap(set->at, set->capacity * sizeof(struct range));
+}
+
 int ranges_reserve(struct ranges *set, size_t nr_more)
 {
 	size_t needed = set->nr + nr_more;
@@ -23,8 +36,8 @@ int ranges_reserve(struct ranges *set, size_t nr_more)
 		return -ENOMEM;
 	if (set->nr)
 		memcpy(fresh, set->at, set->nr * sizeof(struct range));
-	if (set->capacity)
-		os->unmap(set->at, set->capacity * sizeof(struct range));
+	unmap_array(set);
+	set->lent = false;
 	set->at = fresh;
 	set->capacity = bytes / sizeof(struct range);
 	return 0;
@@ -32,8 +45,7 @@ int ranges_reserve(struct ranges *set, size_t nr_more)
 
 void ranges_free(struct ranges *set)
 {
-	if (set->capacity)
-		os->unmap(set->at, set->capacity * sizeof(struct range));
+	unmap_array(set);
 	*set = (struct ranges){ 0 };
 }
 

@@ -27,7 +27,11 @@ struct ranges {
 	struct range *at;
 	size_t nr, capacity;
 	size_t total;
+	bool lent; /* at is memory of the owner's */
 };
+
+/* An empty set begins in @memory, so that its first ranges buy no page. */
+void ranges_begin_in(struct ranges *set, void *memory, size_t bytes);
 
 /* Room for @nr_more ranges: 0 or -ENOMEM, and the set is as it was. */
 int ranges_reserve(struct ranges *set, size_t nr_more);

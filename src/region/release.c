@@ -15,6 +15,7 @@
 #include <errno.h>
 
 #include "base/assert.h"
+#include "base/atomic.h"
 #include "base/step.h"
 #include "region/area.h"
 
@@ -141,9 +142,39 @@ static void behind_finish(struct pool_job *job)
 	area_settle(release->region);
 }
 
+/*
+ * One page for a handle is kept, touched already: buying one costs more (30 us
+ * and up) than all the rest that the caller must wait for.  Atomic.
+ */
+static void *spare;
+
+static void keep_or_unmap(void *page)
+{
+	page = exchange_acq_rel(&spare, page);
+	if (page)
+		os->unmap(page, sizeof(struct quire_release));
+}
+
+void release_prepare(void)
+{
+	void *page;
+
+	if (load_relaxed(&spare) ||
+	    os->map(sizeof(struct quire_release), PAGE_SIZE, &page))
+		return;
+	*(struct quire_release *)page = (struct quire_release){ 0 };
+	keep_or_unmap(page);
+}
+
+static int page_for_release(void **out)
+{
+	*out = exchange_acq_rel(&spare, NULL);
+	return *out ? 0 : os->map(sizeof(struct quire_release), PAGE_SIZE, out);
+}
+
 static void behind_drop(struct pool_job *job)
 {
-	os->unmap(release_of(job), sizeof(struct quire_release));
+	keep_or_unmap(release_of(job));
 }
 
 static const struct pool_body behind_body = {
@@ -164,12 +195,12 @@ static int new_release(struct quire_region *region, struct range range,
 {
 	struct quire_release *release;
 	void *page;
-	int error = os->map(sizeof(*release), PAGE_SIZE, &page);
+	int error = page_for_release(&page);
 
 	if (error)
 		return error;
 	release = page;
-	release->region = region;
+	*release = (struct quire_release){ .region = region };
 	release->cut = cut_range(range, CUT_BEHIND, area_huge(region));
 	release->job.body = &behind_body;
 	release->job.nr_slices = release->cut.nr;

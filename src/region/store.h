@@ -9,9 +9,9 @@
  *
  * [S1] live + kept stays within 17/16 of the largest amount that was ever live
  *	(plus 4 MiB): when fresh memory is bought while kept memory does not
- *fit, kept memory is given back to make room.  So the peak of resident memory
- *	is not more than a few per cent above that of a program that frees at
- *	once.
+ *	fit, kept memory is given back to make room.  So the peak of resident
+ *	memory is not more than a few per cent above that of a program that
+ *	frees at once.
  * [S2] memory that leaves is unmarked in the page map first and unmapped then,
  *	so an address cannot come back from the kernel while a mark stands.
  * [S3] zeros are promised for fresh memory; a kept span is cleared for a zero

@@ -318,6 +318,36 @@ static void op_give_run(struct script *script)
 	comes_in(page, end - page);
 }
 
+/* Single pages near one another: up, down, and with some left out. */
+static uint32_t gather_pages(struct script *script, uint32_t page,
+			     uint32_t *pages)
+{
+	unsigned int how = byte(script), most = 1 + byte(script);
+	uint32_t step = how & 1 ? 1 : UINT32_MAX, nr = 0;
+
+	for (; page >= m.start && page < m.end && nr < most; page += step) {
+		if (m.kind[page] != RANGE && m.kind[page] != BLOCK)
+			continue;
+		if (how & 2 && byte(script) < 32)
+			continue;
+		pages[nr++] = page;
+	}
+	return nr;
+}
+
+static void op_give_pages(struct script *script)
+{
+	static uint32_t pages[256];
+	uint32_t nr, page = any_page(script);
+
+	if (!find_out(&page))
+		return;
+	nr = gather_pages(script, page, pages);
+	buddy_give_pages_locked(&m.buddy, pages, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		comes_in(pages[i], 1);
+}
+
 static void give_all(void)
 {
 	uint32_t page = m.start;
@@ -388,7 +418,7 @@ static void op_tick(struct script *script)
 
 static void (*const ops[])(struct script *script) = {
 	op_take,     op_take, op_take,	   op_take_pages, op_take_run, op_give,
-	op_give,     op_give, op_give_run, op_give_run,	  op_lend,     op_type,
+	op_give,     op_give, op_give_run, op_give_pages, op_lend,     op_type,
 	op_give_run, op_take, op_tick,	   op_reset,
 };
 

@@ -170,6 +170,12 @@ static inline bool is_free(uint32_t page, unsigned int order,
 	return at == page;
 }
 
+static inline void give_pages(const uint32_t *pages, uint32_t nr)
+{
+	buddy_give_pages_locked(&buddy, pages, nr);
+	buddy_check_locked(&buddy);
+}
+
 /* For a list of a CPU */
 
 static uint32_t out[1024];

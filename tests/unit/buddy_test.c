@@ -331,6 +331,91 @@ static void run_is_given_in_order(void **state)
 	expect_list(4, TYPE_UNMOVABLE, 32, 16);
 }
 
+/* Batches: the lists are what they are when each page is given by itself */
+
+#define ZONE 700u /* in two pageblocks */
+
+struct lists {
+	uint32_t page[ZONE + NR_ORDERS];
+	uint64_t nr_merge;
+};
+
+static void record(struct lists *lists)
+{
+	uint32_t nr = 0, at;
+
+	memset(lists, 0, sizeof(*lists));
+	for (unsigned int order = 0; order < NR_ORDERS; order++) {
+		at = buddy.free[order][TYPE_UNMOVABLE].first;
+		for (; at != NO_PAGE; at = map.page[at].next)
+			lists->page[nr++] = at;
+		lists->page[nr++] = NO_PAGE;
+	}
+	lists->nr_merge = buddy.nr_merge;
+}
+
+/* Rows, up and down, of any length, in an order of no pattern; some are not
+ * given at all. */
+static uint32_t make_batch(uint64_t seed, uint32_t *pages)
+{
+	bool used[ZONE] = { false };
+	uint32_t nr = 0;
+
+	for (int rows = 0; rows < 60; rows++) {
+		uint32_t at = (uint32_t)random_below(&seed, ZONE);
+		uint32_t most = 1u << random_below(&seed, 9);
+		uint32_t step = random_below(&seed, 2) ? 1 : UINT32_MAX;
+
+		for (; most-- && at < ZONE && !used[at]; at += step) {
+			used[at] = true;
+			pages[nr++] = at;
+		}
+	}
+	return nr;
+}
+
+static void give_batch(const uint32_t *pages, uint32_t nr, uint32_t chunk,
+		       struct lists *lists)
+{
+	begin(0, ZONE);
+	take_all_pages(TYPE_UNMOVABLE);
+	for (uint32_t i = 0; i < nr; i += chunk) {
+		uint32_t part = nr - i < chunk ? nr - i : chunk;
+
+		if (chunk == 1)
+			give(pages[i], 0, false);
+		else
+			give_pages(pages + i, part);
+	}
+	record(lists);
+	end(NULL);
+}
+
+static void batch_is_given_in_order(void **state)
+{
+	static struct lists one_by_one, at_once;
+	static uint32_t pages[ZONE];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		uint32_t nr = make_batch(seed, pages);
+
+		give_batch(pages, nr, 1, &one_by_one);
+		give_batch(pages, nr, nr, &at_once);
+		assert_memory_equal(&at_once, &one_by_one, sizeof(at_once));
+		give_batch(pages, nr, 2 + seed, &at_once);
+		assert_memory_equal(&at_once, &one_by_one, sizeof(at_once));
+	}
+}
+
+static void batch_of_nothing(void **state)
+{
+	(void)state;
+	begin(0, 64);
+	give_pages(NULL, 0);
+	assert_int_equal(buddy.free_pages, 64);
+}
+
 /* Clusters */
 
 static void whole_clusters(void **state)
@@ -475,6 +560,8 @@ int main(void)
 		TEST(merged_stands_where_its_last_part_does),
 		TEST(smallest_first),
 		TEST(run_is_given_in_order),
+		TEST(batch_is_given_in_order),
+		TEST(batch_of_nothing),
 		TEST(whole_clusters),
 		TEST(broken_cluster_first),
 		TEST(broken_cluster_of_the_other_type),

@@ -181,6 +181,27 @@ static void types_merge(void **state)
 	assert_int_equal(memmap_type(&map, 512), TYPE_MOVABLE);
 }
 
+/* A row of pages is cut between pageblocks, for their types may differ. */
+static void batch_in_two_pageblocks(void **state)
+{
+	static uint32_t pages[1024];
+
+	(void)state;
+	for (uint32_t i = 0; i < 1024; i++)
+		pages[i] = i;
+	begin(0, 1024);
+	take_all_pages(TYPE_UNMOVABLE);
+	set_type(512, TYPE_MOVABLE);
+	give_pages(pages, 1024);
+	assert_true(is_free(0, 10, TYPE_MOVABLE)); /* the last given */
+	take_all_pages(TYPE_MOVABLE);
+	set_type(512, TYPE_ISOLATE);
+	give_pages(pages, 1024);
+	assert_true(is_free(0, 9, TYPE_MOVABLE));
+	assert_true(is_free(512, 9, TYPE_ISOLATE));
+	assert_int_equal(buddy.isolated_pages, 512);
+}
+
 /* Fresh and dirty */
 
 static void fresh_is_counted(void **state)
@@ -367,6 +388,7 @@ int main(void)
 		TEST(type_changed_while_out),
 		TEST(half_a_pageblock),
 		TEST(types_merge),
+		TEST(batch_in_two_pageblocks),
 		TEST(fresh_is_counted),
 		TEST(nothing_is_fresh_of_old_memory),
 		TEST(fresh_bits),

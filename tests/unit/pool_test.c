@@ -260,6 +260,47 @@ static void busy_cpus_are_left_alone(void **state)
 	free(test);
 }
 
+static uint64_t minutes;
+
+static uint64_t a_minute_later(void)
+{
+	return noon() + 60000 * ++minutes;
+}
+
+static unsigned int wanted_after[4];
+static unsigned int nr_own;
+
+/* Others are busy from the caller's second slice on. */
+static bool note_wanted(struct pool_job *job, size_t nr_done)
+{
+	(void)nr_done;
+	if (nr_own < ARRAY_SIZE(wanted_after))
+		wanted_after[nr_own++] = job->wanted;
+	store_relaxed(&spy.running, 9);
+	return nr_own == ARRAY_SIZE(wanted_after);
+}
+
+static void one_look_sends_nobody_away(void **state)
+{
+	static const struct pool_body body = { .slice = do_slice,
+					       .between = note_wanted };
+	struct test_job *test = new_job(&body, SLICES_MAX);
+
+	(void)state;
+	pool_stop(true);
+	nr_own = 0;
+	store_relaxed(&spy.running, 1);
+	spy.nr_cpus = 2;
+	spy.ops.now_ms = a_minute_later; /* so that each slice looks */
+	test->hold_us = 100;
+	assert_int_equal(pool_run(&test->job), 0);
+	assert_int_equal(wanted_after[0], 2);
+	assert_int_equal(wanted_after[1], 2);
+	assert_int_equal(wanted_after[2], 1);
+	assert_int_equal(wanted_after[3], 1);
+	free(test);
+}
+
 static void *become_free(void *arg)
 {
 	(void)arg;
@@ -532,6 +573,7 @@ int main(void)
 		TEST(going_on_after_a_failure),
 		TEST(the_caller_stops_it),
 		TEST(busy_cpus_are_left_alone),
+		TEST(one_look_sends_nobody_away),
 		TEST(helpers_come_when_cpus_become_free),
 		TEST(many_at_once),
 		TEST(back_jobs_end_in_order),

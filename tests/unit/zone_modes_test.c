@@ -189,6 +189,108 @@ static void a_list_of_one(void **state)
 	}
 }
 
+static void pin(void)
+{
+	cpu_set_t set;
+	int cpu = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	while (!CPU_ISSET(cpu, &set))
+		cpu++;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+/* A.11-1, A1: more is asked for than there is. */
+static void more_than_there_is(void **state)
+{
+	struct quire_zone_options options = zone_plain();
+	struct quire_zone *zone;
+	void *page[300];
+
+	(void)state;
+	options.bytes = 64 * MIB;
+	options.high = 400;
+	for (options.pcp = QUIRE_PCP_RSEQ; options.pcp <= QUIRE_PCP_MASK;
+	     options.pcp++)
+		for (options.drain = 0; options.drain < 3; options.drain++) {
+			zone = zone_with(options);
+			pin();
+			for (int i = 0; i < 300; i++)
+				page[i] = quire_page_alloc(zone, 0);
+			for (int i = 0; i < 300; i++)
+				quire_block_free(zone, page[i]);
+			for (uint32_t type = 0; type < 2 && !CONFIG_UP; type++)
+				pcp_drain_own(zone, 0, type, UINT32_MAX);
+			assert_int_equal(zone_facts(zone).pcp_pages, 0);
+			assert_int_equal(zone_facts(zone).used_pages, 0);
+			zone_done(zone, 0);
+		}
+}
+
+/*
+ * A.11-3, I-A3: the oldest go first, and the free lists get them in the same
+ * order in each mode of draining.  Every other page is freed, so that none
+ * merge; what is then taken comes in the order in which it was given, newest
+ * first.
+ */
+static void order_of_drain(uint32_t drain, uint32_t pcp, size_t *order)
+{
+	static void *page[512];
+	struct quire_zone_options options = zone_plain();
+	struct quire_zone *zone;
+	char *start;
+
+	options.bytes = 512 * PAGE_SIZE;
+	options.pcp = pcp;
+	options.drain = drain;
+	options.high = 300;
+	options.flags = QUIRE_ZONE_NO_DEPOT;
+	zone = zone_with(options);
+	start = quire_zone_address(zone);
+	for (int i = 0; i < 512; i++) {
+		void *one = quire_page_alloc(zone, QUIRE_ATOMIC);
+
+		page[((char *)one - start) / PAGE_SIZE] = one;
+	}
+	for (int i = 0; i < 128; i++) /* 37 * 2 wanders through all */
+		assert_int_equal(
+			quire_block_free(zone, page[(i * 74 + 10) % 256]), 0);
+	if (pcp == QUIRE_PCP_OFF)
+		assert_int_equal(quire_zone_drain(zone, -1), 0);
+	else
+		pcp_drain_own(zone, 0, 0, 1000);
+	assert_int_equal(quire_zone_pcp_disable(zone), 0);
+	for (int i = 0; i < 128; i++) {
+		char *one = quire_page_alloc(zone, QUIRE_ATOMIC);
+
+		assert_non_null(one);
+		order[i] = (size_t)(one - start) / PAGE_SIZE;
+	}
+	assert_int_equal(quire_zone_pcp_enable(zone), 0);
+	assert_int_equal(quire_zone_close(zone), 512);
+}
+
+static void drained_in_the_same_order(void **state)
+{
+	size_t first[128], other[128];
+
+	(void)state;
+	pin();
+	order_of_drain(QUIRE_DRAIN_SINGLE, QUIRE_PCP_OFF, first);
+	/* straight to the free lists: the newest comes first */
+	for (int i = 0; i < 128; i++)
+		assert_int_equal(first[127 - i], (i * 74 + 10) % 256);
+	for (uint32_t pcp = QUIRE_PCP_RSEQ; pcp <= QUIRE_PCP_MASK; pcp++)
+		for (uint32_t drain = 0; drain < 3; drain++) {
+			if (CONFIG_UP)
+				continue;
+			order_of_drain(drain, pcp, other);
+			assert_memory_equal(first, other, sizeof(first));
+		}
+}
+
 /* C.9-7: beside the list of this CPU runs a copy of the rules. */
 
 static struct tune copy;
@@ -228,19 +330,6 @@ static void compare(const struct slot *slot)
 	assert_int_equal(now.high, copy.high);
 	assert_int_equal(now.alloc_factor, copy.alloc_factor);
 	assert_int_equal(now.free_count, copy.free_count);
-}
-
-static void pin(void)
-{
-	cpu_set_t set;
-	int cpu = 0;
-
-	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
-	while (!CPU_ISSET(cpu, &set))
-		cpu++;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
 }
 
 static void rules_are_followed_with_a_lock(void **state)
@@ -346,6 +435,8 @@ int main(void)
 		cmocka_unit_test(the_same_in_every_mode),
 		cmocka_unit_test(the_same_with_any_high),
 		cmocka_unit_test(a_list_of_one),
+		cmocka_unit_test(more_than_there_is),
+		cmocka_unit_test(drained_in_the_same_order),
 		cmocka_unit_test(rules_are_followed_with_a_lock),
 		cmocka_unit_test(idle_lists_decay),
 		cmocka_unit_test(busy_lists_are_not_drained_from_elsewhere),
