@@ -13,11 +13,13 @@
 
 static void add_locked(struct lruvec *vec, unsigned int kind, uint64_t nr)
 {
-	vec->cost[kind] += nr;
-	if (vec->cost[0] + vec->cost[1] > group_usage(vec->group) / 4) {
-		vec->cost[0] /= 2;
-		vec->cost[1] /= 2;
-	}
+	uint64_t cost[2] = { vec->cost[0], vec->cost[1] };
+	unsigned int shift;
+
+	cost[kind] += nr;
+	shift = cost[0] + cost[1] > group_usage(vec->group) / 4;
+	store_relaxed(&vec->cost[0], cost[0] >> shift);
+	store_relaxed(&vec->cost[1], cost[1] >> shift);
 }
 
 void cost_note(struct lruvec *vec, unsigned int kind, uint64_t nr)

@@ -82,7 +82,7 @@ struct lruvec {
 	struct node *node;
 	/* lock */
 	struct lru_list list[NR_LRU];
-	uint64_t cost[2]; /* by kind; decays */
+	uint64_t cost[2]; /* by kind; decays; read as a hint */
 	bool dead;	  /* the group was deleted: look it up again */
 	/* atomic */
 	int64_t nr_isolated; /* pages */
