@@ -253,19 +253,22 @@ enum quire_page_kind {
 #define QUIRE_GROUP_RESERVED   (1u << 16)
 #define QUIRE_GROUP_NO_RECLAIM (1u << 17)
 
+#define QUIRE_GROUP_MAX_ORDER 12 /* 16 MiB */
+
 struct quire_page_request {
 	size_t size;	/* sizeof(struct quire_page_request) */
 	uint64_t key;	/* the owner's name for what is in it */
 	uint32_t owner; /* QUIRE_OWNER_NONE: cannot be reclaimed */
 	uint32_t kind;	/* enum quire_page_kind */
-	uint32_t order; /* 0 to QUIRE_MAX_ORDER */
+	uint32_t order; /* 0 to QUIRE_GROUP_MAX_ORDER */
 	uint32_t flags;
 	uint32_t zone; /* which to try first, 0 … nr_zones - 1 */
 };
 
 /*
  * quire_group_page_alloc - 2^order pages, charged to @group
- * The caller has the one reference.  If a page of this owner and key was
+ * The caller has the one reference; the last quire_group_page_put frees it, and
+ * nothing else does: quire_block_free and its like answer -EINVAL.  If a page of this owner and key was
  * dropped from the group not long ago, sooner than its pages in use would have
  * been, it begins as active.
  * EBUSY: at a limit (see quire_group_charge); ENOMEM: no zone has such a block;

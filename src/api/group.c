@@ -215,7 +215,7 @@ static bool request_fits(const struct quire_groups *groups,
 			 const struct quire_page_request *request)
 {
 	return request && request->size == sizeof(*request) &&
-	       request->order <= QUIRE_MAX_ORDER &&
+	       request->order <= QUIRE_GROUP_MAX_ORDER &&
 	       request->kind <= QUIRE_PAGE_ANON &&
 	       request->owner < OWNERS_MAX &&
 	       request->zone < groups->nr_nodes &&

@@ -19,10 +19,8 @@ static void check_record(struct node *node, uint32_t page, struct found *found)
 	const struct group_page *gp = &node->page[page];
 	uint32_t flags = page_flags(gp), nr = page_nr(flags);
 
-	if (!(flags & GP_CHARGED)) {
-		ASSERT(!flags && !REFS_OF(gp->refs) && !PINS_OF(gp->refs));
-		return;
-	}
+	ASSERT(flags & GP_CHARGED);
+	ASSERT(page_order(flags) == STATE_ORDER(node->zone->state[page]));
 	ASSERT(gp->group && gp->group < node->groups->nr_used);
 	ASSERT(REFS_OF(gp->refs) && REFS_OF(gp->refs) >= PINS_OF(gp->refs));
 	ASSERT(!(flags & GP_LRU) || !(flags & GP_ISOLATED));
@@ -37,7 +35,7 @@ static struct found check_records(struct node *node)
 	struct memmap *map = &node->zone->map;
 
 	for (uint32_t page = map->start; page < map->end; page++)
-		if (STATE_KIND(map->state[page]) == STATE_HEAD)
+		if (state_is_charged(map->state[page]))
 			check_record(node, page, &found);
 	return found;
 }

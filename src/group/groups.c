@@ -299,6 +299,20 @@ free:
 	return error;
 }
 
+/* Pages that are still charged become plain blocks. */
+static void let_go(struct node *node)
+{
+	const struct memmap *map = &node->zone->map;
+
+	for (uint32_t page = map->start; page < map->end; page++) {
+		unsigned int state = map->state[page];
+
+		if (state_is_charged(state))
+			map->state[page] =
+				(uint8_t)(STATE_HEAD | STATE_ORDER(state));
+	}
+}
+
 long groups_close(struct quire_groups *groups)
 {
 	struct group *root = group_of_id(groups, GROUP_ROOT);
@@ -307,6 +321,8 @@ long groups_close(struct quire_groups *groups)
 	unhook(groups);
 	groups_drain(groups);
 	charged = (long)group_usage(root);
+	for (uint32_t i = 0; charged && i < groups->nr_nodes; i++)
+		let_go(&groups->node[i]);
 	lock_take(&registry.lock);
 	list_remove(&groups->link);
 	lock_release(&registry.lock);

@@ -39,7 +39,7 @@ static bool has_page(struct node *node, uint32_t id)
 	const struct memmap *map = &node->zone->map;
 
 	for (uint32_t page = map->start; page < map->end; page++)
-		if (STATE_KIND(load_relaxed(&map->state[page])) == STATE_HEAD &&
+		if (state_is_charged(load_relaxed(&map->state[page])) &&
 		    page_owner(page_flags(&node->page[page])) == id)
 			return true;
 	return false;

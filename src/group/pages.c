@@ -4,7 +4,9 @@
  *
  * [A1] A page is charged before it is allocated, and allocated before anybody
  *	can know its number, so it says its group before it is on any list (R3).
- * [A2] A touch takes no lock, and writes nothing where the page is active and
+ * [A2] Its state in the zone says that it is charged, so that the zone refuses to
+ *	free it (page/state.h); that costs the zone nothing.
+ * [A3] A touch takes no lock, and writes nothing where the page is active and
  *	known to be used.
  */
 #include <errno.h>
@@ -43,6 +45,8 @@ static void begin(struct node *node, uint32_t page, struct group *group,
 	if (request->owner)
 		flags |= trace_find(node, group, request->owner, request->key,
 				    flags);
+	store_relaxed(&node->zone->state[page],
+		      (uint8_t)(STATE_HEAD | (STATE_CHARGED + request->order)));
 	gp->key = request->key;
 	store_relaxed(&gp->group, group->id);
 	store_relaxed(&gp->flags, flags);
@@ -134,7 +138,7 @@ void group_page_touch(struct node *node, uint32_t page)
 		page_set(gp, GP_REFERENCED);
 		return;
 	}
-	if (likely(flags & (GP_WANT_ACTIVE | GP_UNEVICTABLE))) /* [A2] */
+	if (likely(flags & (GP_WANT_ACTIVE | GP_UNEVICTABLE))) /* [A3] */
 		return;
 	if (!(flags & GP_LRU)) {
 		page_set(gp, GP_WANT_ACTIVE);

@@ -39,9 +39,10 @@ static void unlink_all(struct node *node, const uint32_t *pages, uint32_t nr)
 		unlink_part(node, pages, chunk_part(node, pages, &left));
 }
 
-static void free_block(struct node *node, uint32_t page)
+static void free_block(struct node *node, uint32_t page, unsigned int order)
 {
 	ASSERT(!lock_holds_from(RANK_LRU)); /* R5 */
+	store_relaxed(&node->zone->state[page], (uint8_t)(STATE_HEAD | order));
 	if (likely(block_free_fast(node->zone, page)))
 		return;
 	zone_free_slow(node->zone, page, false);
@@ -80,14 +81,16 @@ void pages_free(struct node *node, const uint32_t *pages, uint32_t nr)
 	for (uint32_t i = 0; i < nr; i++) {
 		struct group_page *gp = &node->page[pages[i]];
 		uint32_t its = gp->group;
+		unsigned int order;
 
 		if (its != group && charged) {
 			uncharge(node, group, charged);
 			charged = 0;
 		}
 		group = its;
+		order = page_order(page_flags(gp));
 		charged += forget(node, gp);
-		free_block(node, pages[i]);
+		free_block(node, pages[i], order);
 	}
 	if (charged)
 		uncharge(node, group, charged);

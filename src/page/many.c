@@ -121,7 +121,7 @@ static size_t give_locked(struct quire_zone *zone, struct buddy *buddy,
 	unsigned int state = load_relaxed(&zone->state[page]);
 	unsigned int order = STATE_ORDER(state);
 
-	if (STATE_KIND(state) != STATE_HEAD)
+	if (STATE_KIND(state) != STATE_HEAD || state_is_charged(state))
 		return 0;
 	if (order <= BLOCK_ORDER)
 		buddy_give_locked(buddy, page, order, true);

@@ -62,7 +62,10 @@ int slow_misuse(const struct quire_zone *zone, uint64_t page,
 	head = slow_head(zone, (uint32_t)page);
 	if (head == NO_PAGE)
 		return -EFAULT;
-	found = STATE_KIND(state_of(zone, head));
+	found = state_of(zone, head);
+	if (state_is_charged(found))
+		return -EINVAL;
+	found = STATE_KIND(found);
 	if (found == kind && head == page)
 		return 0;
 	if (found == STATE_HOLE)

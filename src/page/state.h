@@ -17,7 +17,10 @@
  *	way between them; written by whoever moves it.
  *	HEAD, RANGE: out, its owner's; LENT: taken from the free lists for a
  *	while by the zone itself (giving memory back).
- * [S4] 0 is TAIL, so that memory never looked at costs none.
+ * [S4] HEAD of an order from CHARGED up: out, charged to a group, and of that
+ *	order less CHARGED.  Only the group may free it, so it makes itself HEAD
+ *	again; to all that free it looks like no order there is.
+ * [S5] 0 is TAIL, so that memory never looked at costs none.
  */
 #ifndef PAGE_STATE_H
 #define PAGE_STATE_H
@@ -35,7 +38,22 @@ enum state_kind {
 	STATE_HOLE = 7 << 5,
 };
 
-#define STATE_ORDER(state) ((state)&31u)
-#define STATE_KIND(state)  ((state)&0xe0u)
+#define STATE_KIND(state) ((state)&0xe0u)
+#define STATE_CHARGED	  19u /* one above the largest order */
+
+static inline unsigned int state_order(unsigned int state)
+{
+	unsigned int order = state & 31u;
+
+	return order < STATE_CHARGED ? order : order - STATE_CHARGED;
+}
+
+#define STATE_ORDER(state) state_order(state)
+
+static inline int state_is_charged(unsigned int state)
+{
+	return STATE_KIND(state) == STATE_HEAD &&
+	       (state & 31u) >= STATE_CHARGED;
+}
 
 #endif /* PAGE_STATE_H */

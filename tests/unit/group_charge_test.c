@@ -431,6 +431,44 @@ static void test_pages_that_are_none(void **state)
 	assert_int_equal(quire_block_free(zone, other), 0);
 }
 
+/* Only the group frees what is charged to it. */
+static void test_freed_past_the_group(void **state)
+{
+	struct quire_page_request request = request_of(&shelf, 1);
+	void *page = shelf_add(&shelf, root, 0), *pages[] = { page, page };
+	char *block;
+
+	(void)state;
+	assert_int_equal(quire_block_free(zone, page), -EINVAL);
+	assert_int_equal(quire_block_free_bulk(zone, 2, pages), -EINVAL);
+	assert_int_equal(quire_block_free_many(zone, 1, pages, NULL), -EINVAL);
+	assert_int_equal(quire_range_free(zone, page, 1), -EINVAL);
+	request.order = 9;
+	block = shelf_make(&shelf, root, &request);
+	assert_non_null(block);
+	assert_int_equal(quire_block_free(zone, block), -EINVAL);
+	assert_int_equal(quire_block_free(zone, block + PAGE_SIZE), -EINVAL);
+	assert_int_equal(ZONE_COUNTER(zone, zone_misuse), 7);
+	request.order = QUIRE_GROUP_MAX_ORDER + 1;
+	assert_null(quire_group_page_alloc(root, &request));
+	quire_zone_check(zone);
+	quire_groups_check(groups);
+}
+
+static void test_close_with_pages(void **state)
+{
+	struct quire_page_request request = { .size = sizeof(request),
+					      .order = 3 };
+	void *block = quire_group_page_alloc(root, &request);
+
+	assert_int_equal(quire_groups_close(groups), 8);
+	quire_zone_check(zone);
+	assert_int_equal(quire_block_free(zone, block), 0);
+	groups = groups_plain(&zone);
+	shelf_open(&shelf, groups);
+	(void)state;
+}
+
 static void test_text(void **state)
 {
 	char text[2048], small[10];
@@ -470,6 +508,8 @@ int main(void)
 		T(test_lower_limit),
 		T(test_stock_comes_back),
 		T(test_pages_that_are_none),
+		T(test_freed_past_the_group),
+		T(test_close_with_pages),
 		T(test_text),
 	};
 
