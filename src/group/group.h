@@ -443,6 +443,8 @@ int group_delete(struct group *group);
 void cost_note(struct lruvec *vec, unsigned int kind, uint64_t nr);
 int trace_init(struct quire_groups *groups, size_t nr);
 void trace_leave(struct node *node, struct group_page *gp);
+/* Into the cache, for trace_leave soon. */
+void trace_fetch(struct node *node, const struct group_page *gp);
 /* Flags that a page of this owner and key begins with. */
 uint32_t trace_find(struct node *node, struct group *group, unsigned int owner,
 		    uint64_t key, uint32_t flags);

@@ -93,6 +93,20 @@ static inline bool page_test_clear(struct group_page *gp, uint32_t bit)
 	return (page_flags(gp) & bit) && (page_clear(gp, bit) & bit);
 }
 
+/* Both at once: owned, and counted as isolated by the caller. */
+static inline bool page_test_isolate(struct group_page *gp)
+{
+	uint32_t flags = page_flags(gp);
+
+	while (flags & GP_LRU) {
+		if (cas_acq_rel(&gp->flags, flags,
+				(flags & ~GP_LRU) | GP_ISOLATED))
+			return true;
+		flags = page_flags(gp);
+	}
+	return false;
+}
+
 static inline unsigned int page_order(uint32_t flags)
 {
 	return flags >> GP_ORDER_SHIFT & 31;

@@ -48,52 +48,58 @@ static void free_block(struct node *node, uint32_t page, unsigned int order)
 	zone_free_slow(node->zone, page, false);
 }
 
-/* What a record says to itself is over; returns pages to be uncharged. */
-static uint32_t forget(struct node *node, struct group_page *gp)
+/* What is to be taken off a group, of pages in a row that are its. */
+struct account {
+	uint32_t group; /* id; 0: nothing yet */
+	uint64_t charged;
+	int64_t isolated;
+};
+
+static void settle(struct node *node, struct account *account)
+{
+	struct group *group = group_of_id(node->groups, account->group);
+
+	if (account->isolated)
+		add_relaxed(&group->vec[node->index].nr_isolated,
+			    -account->isolated);
+	/* What reclaim gets is for whoever is at a limit, not for this CPU. */
+	if (reclaim_under_way())
+		uncharge_exact(group, account->charged);
+	else
+		group_uncharge(group, account->charged);
+}
+
+static void forget(struct node *node, struct group_page *gp,
+		   struct account *account)
 {
 	uint32_t flags = page_flags(gp), nr = page_nr(flags);
 
 	ASSERT(flags & GP_CHARGED);
-	if (flags & GP_ISOLATED)
-		page_count_isolated(node, gp, -(int64_t)nr);
+	if (gp->group != account->group && account->group) {
+		settle(node, account);
+		account->charged = 0;
+		account->isolated = 0;
+	}
+	account->group = gp->group;
+	account->charged += nr;
+	account->isolated += flags & GP_ISOLATED ? nr : 0;
 	store_relaxed(&gp->flags, 0);
 	store_relaxed(&gp->group, 0);
-	return nr;
-}
-
-/* What reclaim gets is for whoever is at a limit, not for this CPU's stock. */
-static void uncharge(struct node *node, uint32_t id, uint64_t nr)
-{
-	struct group *group = group_of_id(node->groups, id);
-
-	if (reclaim_under_way())
-		uncharge_exact(group, nr);
-	else
-		group_uncharge(group, nr);
 }
 
 void pages_free(struct node *node, const uint32_t *pages, uint32_t nr)
 {
-	uint32_t group = 0;
-	uint64_t charged = 0;
+	struct account account = { 0, 0, 0 };
 
 	unlink_all(node, pages, nr);
 	for (uint32_t i = 0; i < nr; i++) {
 		struct group_page *gp = &node->page[pages[i]];
-		uint32_t its = gp->group;
-		unsigned int order;
+		unsigned int order = page_order(page_flags(gp));
 
-		if (its != group && charged) {
-			uncharge(node, group, charged);
-			charged = 0;
-		}
-		group = its;
-		order = page_order(page_flags(gp));
-		charged += forget(node, gp);
+		forget(node, gp, &account);
 		free_block(node, pages[i], order);
 	}
-	if (charged)
-		uncharge(node, group, charged);
+	settle(node, &account);
 }
 
 void pages_put(struct node *node, const uint32_t *pages, uint32_t nr)

@@ -32,9 +32,11 @@ static bool own_locked(struct lruvec *vec, enum lru which, uint32_t page,
 		       struct chunk *chunk)
 {
 	struct group_page *gp = &vec->node->page[page];
+	bool isolate = !(which & LRU_ACTIVE);
 
 	if (!PINS_OF(load_relaxed(&gp->refs)) && page_get(gp, PAGE_REF)) {
-		if (page_test_clear(gp, GP_LRU))
+		if (isolate ? page_test_isolate(gp)
+			    : page_test_clear(gp, GP_LRU))
 			return true;
 		chunk->aside[chunk->nr_aside++] = page;
 	}
@@ -44,24 +46,34 @@ static bool own_locked(struct lruvec *vec, enum lru which, uint32_t page,
 
 /* Inactive */
 
+/* The record of the page after this one, before it is needed. */
+static void fetch_next(const struct lruvec *vec, uint32_t page)
+{
+	uint32_t next = vec->node->page[page].prev;
+
+	if (next != NO_PAGE)
+		__builtin_prefetch(&vec->node->page[next], 1);
+}
+
 static void isolate_locked(struct lruvec *vec, enum lru which, uint32_t nr,
 			   struct chunk *chunk)
 {
 	struct lru_list *list = &vec->list[which];
+	int64_t isolated = 0;
 
 	for (; nr-- && list->tail != NO_PAGE;) {
 		uint32_t page = list->tail;
-		struct group_page *gp = &vec->node->page[page];
-		uint32_t blocks = page_nr(page_flags(gp));
+		uint32_t blocks = page_nr(page_flags(&vec->node->page[page]));
 
+		fetch_next(vec, page);
 		chunk->scanned += blocks;
 		if (!own_locked(vec, which, page, chunk))
 			continue;
 		lruvec_unlink_locked(vec, page);
-		page_set(gp, GP_ISOLATED);
-		add_relaxed(&vec->nr_isolated, blocks);
+		isolated += blocks;
 		chunk->page[chunk->nr++] = page;
 	}
+	add_relaxed(&vec->nr_isolated, isolated);
 }
 
 /* What becomes of a page. */
@@ -82,7 +94,7 @@ static enum fate clean_and_freeze(struct node *node, uint32_t page,
 	STEP("shrink: clean, not frozen");
 	if (!page_freeze(gp)) /* [S2] */
 		return ASKED;
-	trace_leave(node, gp);
+	trace_leave(node, gp); /* its age is told by settle */
 	owner->drop(owner->arg, address, gp->key);
 	return DROPPED;
 }
@@ -117,12 +129,15 @@ struct outcome {
 	uint64_t dropped, kept; /* pages */
 };
 
-static struct outcome settle(struct node *node, struct chunk *chunk)
+static struct outcome settle(struct lruvec *vec, struct chunk *chunk)
 {
 	uint32_t dropped[CHUNK_PAGES], nr_dropped = 0, nr_kept = 0;
+	struct node *node = vec->node;
 	struct outcome sum = { 0, 0 };
 
 	ASSERT(!lock_holds_from(RANK_GROUPS)); /* [S1] */
+	for (uint32_t i = 0; i < chunk->nr; i++)
+		trace_fetch(node, &node->page[chunk->page[i]]);
 	for (uint32_t i = 0; i < chunk->nr; i++) {
 		uint32_t page = chunk->page[i];
 		uint32_t nr = page_nr(page_flags(&node->page[page]));
@@ -135,7 +150,10 @@ static struct outcome settle(struct node *node, struct chunk *chunk)
 			sum.kept += nr;
 		}
 	}
-	pages_free(node, dropped, nr_dropped);
+	if (nr_dropped) {
+		add_relaxed(&vec->group->age, sum.dropped);
+		pages_free(node, dropped, nr_dropped);
+	}
 	pages_put_back(node, chunk->page, nr_kept, false);
 	return sum;
 }
@@ -154,7 +172,7 @@ uint64_t shrink_inactive(struct lruvec *vec, unsigned int kind, uint32_t nr)
 		isolate_locked(vec, (enum lru)(2 * kind), nr, &chunk);
 	lock_release(vec->lock);
 	pages_put(vec->node, chunk.aside, chunk.nr_aside);
-	sum = settle(vec->node, &chunk);
+	sum = settle(vec, &chunk);
 	group_count(group, GROUP_SCANNED, chunk.scanned);
 	group_count(group, GROUP_DROPPED, sum.dropped);
 	group_count(group, GROUP_ROTATED, chunk.scanned - sum.dropped);

@@ -13,8 +13,8 @@
  * and the inactive list is told that it costs.  A scan never comes back, so it
  * leaves traces and nothing else.
  *
- * The table is bounded and forgets: four traces a set, the one that is next in
- * turn is overwritten.  Words are read and written whole, so a trace that is
+ * The table is bounded and forgets: four traces a set; where all are taken, one
+ * that the hash chooses is overwritten.  Words are read and written whole, so a trace that is
  * overwritten meanwhile is at worst a page on the wrong list.
  */
 #include "base/bits.h"
@@ -77,12 +77,29 @@ static uint64_t age_now(const struct group *group)
 	       AGE_MASK;
 }
 
+void trace_fetch(struct node *node, const struct group_page *gp)
+{
+	if (node->groups->traces)
+		__builtin_prefetch(
+			set_of(node->groups,
+			       mix(gp->key, page_owner(page_flags(gp)))),
+			1);
+}
+
+/* Which of the set goes: one after the other, as far as hashes tell. */
+static unsigned int way_of(const uint64_t *set, uint64_t hash)
+{
+	for (unsigned int i = 0; i < WAYS; i++)
+		if (!load_relaxed(&set[i]))
+			return i;
+	return (unsigned int)(hash >> (TAG_AT - 2)) % WAYS;
+}
+
 void trace_leave(struct node *node, struct group_page *gp)
 {
 	struct quire_groups *groups = node->groups;
 	struct group *group = group_of_id(groups, load_relaxed(&gp->group));
 	uint32_t flags = page_flags(gp);
-	uint64_t age = add_relaxed(&group->age, page_nr(flags));
 	uint64_t hash, *set, word;
 
 	if (!groups->traces)
@@ -91,7 +108,7 @@ void trace_leave(struct node *node, struct group_page *gp)
 	set = set_of(groups, hash);
 	word = tag_of(hash) << TAG_AT | (uint64_t)group->id << GROUP_AT |
 	       (flags & GP_WORKINGSET ? IN_USE : 0) | age_now(group);
-	store_relaxed(&set[age % WAYS], word);
+	store_relaxed(&set[way_of(set, hash)], word);
 }
 
 /* Pages that the group would have to do without for this one to have stayed. */
