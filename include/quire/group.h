@@ -405,7 +405,7 @@ void quire_groups_counters(struct quire_groups *groups,
 			   uint64_t counter[QUIRE_NR_COUNTERS]);
 
 /* quire_groups_check - walk everything; panics where something is broken.
- * Nobody may be inside a call. */
+ * Nobody may be inside a call; ends background threads, which start again. */
 void quire_groups_check(struct quire_groups *groups);
 
 #ifdef __cplusplus

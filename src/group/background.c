@@ -128,4 +128,5 @@ void background_stop(struct node *node)
 	ring(node);
 	os->thread_join(&node->thread);
 	node->has_thread = false;
+	store_release(&node->stop, 0); /* it may be wanted again */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything, walked while nobody is inside a call.
+ * Everything, walked while nobody is inside a call; threads in the background are
+ * ended before, and start again when they are wanted.
  *
  *	lists	each page of them is charged, says its group and its list (I-B1,
  *		I-B2), and has the bit
@@ -89,6 +90,8 @@ void groups_check(struct quire_groups *groups)
 {
 	uint32_t alive = 0, dead = 0;
 
+	for (uint32_t i = 0; i < groups->nr_nodes; i++)
+		background_stop(&groups->node[i]);
 	lock_take(&groups->tree_lock);
 	for (uint32_t id = GROUP_ROOT; id < groups->nr_used; id++) {
 		struct group *group = group_of_id(groups, id);
