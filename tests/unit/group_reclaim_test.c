@@ -413,16 +413,16 @@ static void test_zones(void **state)
 /* Was there a thread? */
 static bool low_zone(uint32_t flags)
 {
-	bool threaded;
+	struct quire_groups_facts facts = { .size = sizeof(facts) };
 
 	open_with((struct quire_groups_options){ .flags = flags }, 32 * MIB);
 	for (uint64_t key = 0; key < 30000; key++)
 		assert_non_null(shelf_add(&shelf, root, key));
 	assert_true(load_relaxed(&shelf.nr_drop) > 20000);
-	threaded = thread_named("quire/reclaim");
+	quire_groups_describe(groups, &facts);
 	quire_groups_drain(groups);
 	quire_groups_check(groups);
-	return threaded;
+	return facts.nr_threads;
 }
 
 static void test_low_without_thread(void **state)
