@@ -14,21 +14,35 @@
 #include "base/step.h"
 #include "group/group.h"
 #include "page/fast.h"
+#include "page/slow.h"
 
 #define ZONE_FLAGS (QUIRE_MOVABLE | QUIRE_ZERO)
 
 /* New ones */
 
-static int64_t take_block(struct quire_zone *zone, unsigned int order,
-			  unsigned int flags)
+/* Times that all zones are asked, once they have to be reclaimed. */
+#define ATTEMPTS 4
+
+static int64_t take_listed(const struct quire_zone *zone, unsigned int order,
+			   unsigned int flags)
 {
-	int64_t page = -1;
+	if (likely(order <= PCP_MAX_ORDER && flags <= QUIRE_MOVABLE))
+		return block_alloc_fast(zone, order, (enum migratetype)flags);
+	return -1;
+}
+
+/* @eager: also where that means to reclaim. */
+static int64_t take_block(struct quire_zone *zone, unsigned int order,
+			  unsigned int flags, bool eager)
+{
+	int64_t page = take_listed(zone, order, flags);
 	uint32_t slow;
 
-	if (likely(order <= PCP_MAX_ORDER && flags <= QUIRE_MOVABLE))
-		page = block_alloc_fast(zone, order, (enum migratetype)flags);
 	if (likely(page >= 0))
 		return page;
+	if (!eager && zone_usable_pages(zone) <
+			      zone->watermark_low + ((size_t)1 << order))
+		return -1;
 	slow = zone_alloc_slow(zone, order, flags);
 	return slow == NO_PAGE ? -1 : (int64_t)slow;
 }
@@ -53,27 +67,46 @@ static void begin(struct node *node, uint32_t page, struct group *group,
 	store_release(&gp->refs, PAGE_REF); /* pairs with page_get */
 }
 
-static void *take_page(struct group *group,
-		       const struct quire_page_request *request)
+static void *take_once(struct group *group,
+		       const struct quire_page_request *request, bool eager)
 {
 	struct quire_groups *groups = group->groups;
 	uint32_t at = request->zone;
-	bool offline = true;
 
 	for (uint32_t i = 0; i < groups->nr_nodes; i++) {
 		struct node *node = &groups->node[at];
 		int64_t page = take_block(node->zone, request->order,
-					  request->flags & ZONE_FLAGS);
+					  request->flags & ZONE_FLAGS, eager);
 
 		if (likely(page >= 0)) {
 			begin(node, (uint32_t)page, group, request);
 			return zone_address(node->zone, (uint32_t)page);
 		}
-		offline &= load_relaxed(&node->zone->offline) != 0;
 		at = at + 1 == groups->nr_nodes ? 0 : at + 1;
 	}
-	errno = offline ? ENXIO : ENOMEM;
 	return NULL;
+}
+
+static int why_none(const struct quire_groups *groups)
+{
+	for (uint32_t i = 0; i < groups->nr_nodes; i++)
+		if (!load_relaxed(&groups->node[i].zone->offline))
+			return ENOMEM;
+	return ENXIO;
+}
+
+/* From any zone that has some; then from any that can be made to have some,
+ * again if others took it, as long as that can be. */
+static void *take_page(struct group *group,
+		       const struct quire_page_request *request)
+{
+	void *page = take_once(group, request, group->groups->nr_nodes == 1);
+
+	for (int i = 1; unlikely(!page) && i < ATTEMPTS; i++)
+		page = take_once(group, request, true);
+	if (unlikely(!page))
+		errno = why_none(group->groups);
+	return page;
 }
 
 void *group_page_alloc(struct group *group,

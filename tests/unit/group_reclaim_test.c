@@ -420,6 +420,14 @@ static bool low_zone(uint32_t flags)
 		assert_non_null(shelf_add(&shelf, root, key));
 	assert_true(load_relaxed(&shelf.nr_drop) > 20000);
 	quire_groups_describe(groups, &facts);
+	/* until it has had its turn */
+	for (uint64_t key = 30000; facts.nr_threads && key < 60000 &&
+				   !GROUPS_COUNTER(groups, group_background);
+	     key++) {
+		assert_non_null(shelf_add(&shelf, root, key));
+		if (key % 64 == 0)
+			usleep(1000);
+	}
 	quire_groups_drain(groups);
 	quire_groups_check(groups);
 	return facts.nr_threads;
