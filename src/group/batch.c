@@ -78,52 +78,57 @@ static bool wants_move(struct group_page *gp, enum batch which)
 				       : true;
 }
 
-static void note_move(struct lruvec *vec, struct group_page *gp,
-		      enum batch which)
+/* What it wants from now on; pages that count as moved. */
+static uint32_t want(struct group_page *gp, enum batch which)
 {
-	struct group *group = vec->group;
-	uint32_t nr = page_nr(page_flags(gp));
+	uint32_t flags = page_flags(gp), nr = page_nr(flags);
 
-	switch (which) {
-	case BATCH_ADD:
-		group_count(group, GROUP_ADDED, nr);
-		return;
-	case BATCH_ACTIVATE:
+	if (which == BATCH_ACTIVATE)
 		page_set(gp, GP_WANT_ACTIVE);
-		group_count(group, GROUP_ACTIVATED, nr);
-		add_relaxed(&group->age, nr);
-		return;
-	case BATCH_DEACTIVATE:
-		if (page_list(page_flags(gp)) & LRU_ACTIVE)
-			group_count(group, GROUP_DEACTIVATED, nr);
-		page_clear(gp, GP_WANT_ACTIVE | GP_REFERENCED);
-		return;
-	default:
-		return;
-	}
+	if (which != BATCH_DEACTIVATE)
+		return nr;
+	page_clear(gp, GP_WANT_ACTIVE | GP_REFERENCED);
+	return page_list(flags) & LRU_ACTIVE ? nr : 0;
 }
 
-/* Returns the lock that is held now; *again as lruvec_link_locked. */
-static struct lruvec *move_one(struct node *node, enum batch which,
-			       uint32_t page, struct lruvec *vec, bool *again)
+/* Once for the pages of one group. */
+static void count_moved(struct group *group, enum batch which, uint64_t nr)
+{
+	static const enum group_count counts[] = {
+		[BATCH_ADD] = GROUP_ADDED,
+		[BATCH_ACTIVATE] = GROUP_ACTIVATED,
+		[BATCH_DEACTIVATE] = GROUP_DEACTIVATED,
+	};
+
+	if (which == BATCH_ROTATE)
+		return;
+	group_count(group, counts[which], nr);
+	if (which == BATCH_ACTIVATE)
+		add_relaxed(&group->age, nr);
+}
+
+struct move {
+	enum batch which;
+	struct lruvec *vec; /* locked; or NULL */
+	uint64_t moved;	    /* pages of the group that vec is of */
+};
+
+/* Returns true as lruvec_link_locked. */
+static bool move_one(struct node *node, struct move *move, uint32_t page)
 {
 	struct group_page *gp = &node->page[page];
 
-	if (which == BATCH_ADD) {
-		vec = page_lruvec_relock_live(node, gp, vec);
-	} else {
-		vec = page_lruvec_relock(node, gp, vec);
-		if (!vec->dead && !wants_move(gp, which)) {
-			*again = page_stays(gp);
-			return vec;
-		}
-		lruvec_unlink_locked(vec, page);
-		vec = page_lruvec_relock_live(node, gp, vec);
+	if (move->which != BATCH_ADD) {
+		move->vec = page_lruvec_relock(node, gp, move->vec);
+		if (!move->vec->dead && !wants_move(gp, move->which))
+			return page_stays(gp);
+		lruvec_unlink_locked(move->vec, page);
 	}
-	note_move(vec, gp, which);
-	*again = lruvec_link_locked(
-		vec, page, which == BATCH_DEACTIVATE || which == BATCH_ROTATE);
-	return vec;
+	move->vec = page_lruvec_relock_live(node, gp, move->vec);
+	move->moved += want(gp, move->which);
+	return lruvec_link_locked(move->vec, page,
+				  move->which == BATCH_DEACTIVATE ||
+					  move->which == BATCH_ROTATE);
 }
 
 /* Chunks */
@@ -140,27 +145,36 @@ static uint32_t own_all(struct node *node, enum batch which,
 	return left;
 }
 
+/* Pages of one group; returns those to be reconsidered, as bits. */
+static uint32_t move_part(struct node *node, struct move *move,
+			  const uint32_t *pages, uint32_t part)
+{
+	uint32_t again = 0;
+
+	move->moved = 0;
+	for (; part; part &= part - 1) {
+		unsigned int i = (unsigned int)__builtin_ctz(part);
+
+		again |= (uint32_t)move_one(node, move, pages[i]) << i;
+	}
+	if (move->moved)
+		count_moved(move->vec->group, move->which, move->moved);
+	return again;
+}
+
 void batch_move(struct node *node, enum batch which, const uint32_t *pages,
 		uint32_t nr)
 {
 	uint32_t left = own_all(node, which, pages, nr), again = 0;
-	struct lruvec *vec = NULL;
+	struct move move = { .which = which };
 
 	ASSERT(nr <= CHUNK_PAGES);
 	STEP("batch: owned, not locked");
-	while (left) {
-		uint32_t part = chunk_part(node, pages, &left); /* [M1] */
-
-		for (; part; part &= part - 1) {
-			unsigned int i = (unsigned int)__builtin_ctz(part);
-			bool changed = false;
-
-			vec = move_one(node, which, pages[i], vec, &changed);
-			again |= (uint32_t)changed << i;
-		}
-	}
-	if (vec)
-		lruvec_unlock(vec);
+	while (left)
+		again |= move_part(node, &move, pages,
+				   chunk_part(node, pages, &left)); /* [M1] */
+	if (move.vec)
+		lruvec_unlock(move.vec);
 	for (; unlikely(again); again &= again - 1)
 		page_reconsider(node, pages[__builtin_ctz(again)]);
 	groups_count(node->groups, GROUPS_BATCH);

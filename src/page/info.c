@@ -341,7 +341,7 @@ static void print_vmstat(struct quire_zone *zone, struct text *to)
 	text_add(to, "pgfree_slow %lu\n",
 		 (unsigned long)counter[QUIRE_COUNTER_zone_free_slow]);
 	for (unsigned int i = QUIRE_COUNTER_pages_managed;
-	     i < QUIRE_NR_COUNTERS; i++)
+	     i < QUIRE_COUNTER_group_alive; i++)
 		text_add(to, "%s %lu\n", stat_info(i)->name,
 			 (unsigned long)counter[i]);
 }

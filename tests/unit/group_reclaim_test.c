@@ -254,10 +254,10 @@ static void test_scan(void **state)
 	uint64_t at = 1000;
 
 	(void)state;
-	fill(group, 0, 500);
-	touch_twice(0, 500);
+	fill(group, 0, 400);
+	touch_twice(0, 400);
 	for (unsigned int round = 0; round < 50; round++) {
-		for (uint64_t key = 0; key < 500; key++) {
+		for (uint64_t key = 0; key < 400; key++) {
 			bool hit = use(group, key);
 
 			hits += hit && round > 2;
