@@ -133,19 +133,26 @@ static bool flush_batches(struct quire_groups *groups)
 	return any;
 }
 
-/* True: something has changed. */
+/* Stocks of all CPUs could be much of it. */
+static bool is_small(const struct quire_groups *groups, uint64_t max)
+{
+	return max < 8 * STOCK_PAGES * (uint64_t)groups->stock.nr_cpus;
+}
+
+/* True: something has changed.  Taking stocks back stops other CPUs: first where
+ * limits are small, else only before a charge is refused [U2]. */
 static bool make_room(struct group *at, uint64_t nr)
 {
 	uint64_t max = group_limit(at, QUIRE_GROUP_MAX);
 	uint64_t need = above(group_usage(at) + nr, max);
 
-	if (!need || stock_drain(at->groups)) /* [U2] */
+	if (!need || (is_small(at->groups, max) && stock_drain(at->groups)))
 		return true;
 	groups_count(at->groups, GROUPS_DIRECT);
 	if (groups_reclaim(at, NULL,
 			   max_size(need, min_size(RECLAIM_MIN, max / 8))))
 		return true;
-	return flush_batches(at->groups);
+	return stock_drain(at->groups) || flush_batches(at->groups);
 }
 
 static bool can_never(const struct group *at, uint64_t nr)

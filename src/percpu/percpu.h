@@ -215,7 +215,7 @@ void percpu_check(const struct percpu *percpu);
  * as much room below @max), and where the list is closed or taken.
  * percpu_stock_swap: puts a word in its place; *old is what stood there.
  */
-#define STOCK_WORDS	   8u
+#define STOCK_WORDS	   64u
 #define STOCK_ENTRIES	   (STOCK_WORDS * 2) /* of the list */
 #define STOCK_WORD(key)	   ((key) & (STOCK_WORDS - 1))
 #define STOCK(key, nr)	   ((uint64_t)(key) << 32 | (uint32_t)(nr))
