@@ -26,8 +26,8 @@
 #define PAGES_END ((uint64_t)UINT32_MAX + 1 - (2u << MAX_ORDER))
 
 /* A depot holds at most this much of a zone, and for each CPU. */
-#define DEPOT_PART    16
-#define DEPOT_CPU_MAX 4096u
+#define DEPOT_PART    8
+#define DEPOT_CPU_MAX 16384u
 
 /* Options */
 

@@ -250,10 +250,11 @@ static size_t take_all_but_one(struct quire_zone *zone, unsigned int order)
 	return held.nr << order;
 }
 
-/* All that would fit is on its way: wait for it, do not fail. */
+/* All that would fit is on its way: wait for it, do not fail.  2 MiB more than
+ * blocks, wherever the region begins: the reserve. */
 static void allocation_waits_for_what_is_lent(void **state)
 {
-	struct quire_region *region = region_of(MEBI(128));
+	struct quire_region *region = region_of(MEBI(130));
 	struct quire_zone *zone = zone_over(region, 0);
 	size_t used = take_all_but_one(zone, 13);
 	pthread_t trimmer, user;

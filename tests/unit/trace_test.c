@@ -31,10 +31,11 @@ static void one_op(uint64_t *seed)
 	if (*block) {
 		assert_int_equal(quire_block_free(zone, *block), 0);
 		*block = NULL;
-	} else {
-		*block = quire_block_alloc(zone, random_order(seed),
-					   random_below(seed, 2) ? QUIRE_MOVABLE
-								 : 0);
+	} else { /* two statements: the order of arguments is the compiler's */
+		unsigned int order = random_order(seed);
+		unsigned int flags = random_below(seed, 2) ? QUIRE_MOVABLE : 0;
+
+		*block = quire_block_alloc(zone, order, flags);
 	}
 }
 
@@ -78,6 +79,7 @@ static void run(enum quire_pcp pcp)
 static void without_lists(void **state)
 {
 	(void)state;
+	memset(held, 0, sizeof(held));
 	run(QUIRE_PCP_OFF);
 	print(QUIRE_ZONE_PAGETYPEINFO);
 	if (getenv("QUIRE_TRACE_PRINT"))
@@ -98,6 +100,7 @@ static void with_lists(void **state)
 	print(QUIRE_ZONE_BUDDYINFO);
 	memcpy(before, text, sizeof(text));
 	zone_done(zone, 0);
+	memset(held, 0, sizeof(held));
 	run(QUIRE_PCP_AUTO);
 	free_all();
 	print(QUIRE_ZONE_BUDDYINFO);
