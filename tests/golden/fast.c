@@ -6,7 +6,7 @@
  * Valgrind knows no restartable sequences, so the area is one that the kernel
  * does not know either: there is one thread and no signal, nothing to restart.
  */
-#include <quire/page.h>
+#include <quire/group.h>
 
 #include <stdlib.h>
 
@@ -40,6 +40,9 @@ static int restart_none(int cpu)
 static struct percpu percpu;
 static uint32_t list;
 static struct quire_zone *zone;
+static struct quire_groups *groups;
+static struct quire_group *group;
+static void *used; /* charged, active, and known to be used */
 
 int64_t slot_pop_call(const struct percpu *lists, uint32_t offset);
 bool slot_push_call(const struct percpu *lists, uint32_t offset, uint32_t page);
@@ -70,7 +73,34 @@ __attribute__((noinline)) void measured(void)
 		    quire_block_free(zone, page) || !block ||
 		    quire_block_free(zone, block))
 			abort();
+		if (quire_group_charge(group, 1) ||
+		    quire_group_uncharge(group, 1) ||
+		    quire_group_page_touch(groups, used))
+			abort();
 	}
+}
+
+static void open_groups(void)
+{
+	struct quire_groups_options options = { .size = sizeof(options),
+						.zones = &zone,
+						.nr_zones = 1 };
+	struct quire_page_request request = { .size = sizeof(request) };
+
+	if (quire_groups_open(&options, &groups) ||
+	    quire_group_create(quire_groups_root(groups), &group))
+		abort();
+	used = quire_group_page_alloc(group, &request);
+	for (int i = 0; i < 3; i++)
+		if (!used || quire_group_page_touch(groups, used))
+			abort();
+}
+
+static void close_groups(void)
+{
+	if (quire_group_page_put(groups, used) || quire_group_delete(group) ||
+	    quire_groups_close(groups))
+		abort();
 }
 
 static void warm_up(void)
@@ -104,7 +134,9 @@ int main(void)
 	area.cpu =
 		(uint32_t)(((char *)percpu_here(&percpu, list) - percpu.base) >>
 			   PERCPU_SHIFT);
+	open_groups();
 	warm_up();
 	measured();
+	close_groups();
 	return quire_zone_close(zone) != 0;
 }

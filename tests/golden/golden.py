@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 FUNCTIONS = ("slot_pop_call", "slot_push_call", "quire_page_alloc",
-             "quire_block_alloc", "quire_block_free")
+             "quire_block_alloc", "quire_block_free", "quire_group_charge",
+             "quire_group_uncharge", "quire_group_page_touch")
 
 
 def skip(why):
