@@ -181,7 +181,7 @@ static void add_lock(const struct lock *lock, uint64_t *counter)
 	counter[QUIRE_COUNTER_group_lock_contended] +=
 		load_relaxed(&lock->contended);
 	counter[QUIRE_COUNTER_group_lock_hold_cycles] +=
-		load_relaxed(&lock->hold_cycles);
+		load_relaxed(&lock->hold_cycles) * LOCK_SAMPLE;
 }
 
 static void count_locks(struct quire_groups *groups, uint64_t *counter)
