@@ -212,8 +212,10 @@ int quire_group_reserve(struct quire_group *group, size_t nr_pages,
  *		pages are kept.
  *   drop	it is dropped: forget the key.  Nobody holds a reference, and
  *		nobody can get one (quire_group_page_get answers -EFAULT); its
- *		content still stands.  The page is free when this returns.
- *		Never NULL.
+ *		content still stands.  Whoever held a reference between clean
+ *		and now may have made it dirty again: an owner that allows that
+ *		writes it here, or refuses writers from isolate on.  The page is
+ *		free when this returns.  Never NULL.
  *   put_back	it is not dropped after all.  May be NULL.
  */
 struct quire_owner {
