@@ -17,7 +17,7 @@ from cli_test import QUIRE, Case, has_json
 MIB = 1 << 20
 TINY = ("bench", "bigfree", "-q", "-n", "1", "--size", "64M", "--workers",
         "1,2")
-TOUCH = ("bench", "page_fault1", "-q", "-n", "1", "--seconds", "0.02",
+TOUCH = ("bench", "page_fault1", "-q", "-n", "1", "--seconds", "0.06",
          "--samples", "2", "--threads", "1,2", "--processes", "1,2")
 PAGE = ("bench", "page_bench", "-q", "-n", "1", "--loops", "1000")
 # What can run without a package that may not be installed.
