@@ -261,8 +261,10 @@ if [ $scope != quick ]; then
 	step tsan sanitized tsan thread unit stress
 	step up build_and_test up -Dup=true "${usual[@]}"
 	step up-size scripts/check-up $out/release $out/up
+	# What runs under the preload library knows none of these.
 	step minimal build_and_test minimal \
-		"-Djansson=disabled -Dhwloc=disabled -Ddpdk=disabled" "${usual[@]}"
+		"-Djansson=disabled -Dhwloc=disabled -Ddpdk=disabled" \
+		"${usual[@]}" --no-suite preload --no-suite regress
 fi
 [ $scope = all ] && step programs run_tests release programs --suite programs
 
