@@ -37,7 +37,7 @@ int batch_init(struct node *node, enum percpu_mode want)
 	error = percpu_init(&node->batches, ARRAY_SIZE(entries), entries, want);
 	if (error)
 		return error;
-	for (uint32_t cpu = 0; cpu < node->batches.nr_cpus; cpu++)
+	for (uint32_t cpu = 0; !CONFIG_UP && cpu < node->batches.nr_cpus; cpu++)
 		for (unsigned int i = 0; i < NR_BATCHES; i++)
 			percpu_set_limit(percpu_slot(&node->batches, cpu,
 						     offset_of(node, i)),
@@ -186,12 +186,14 @@ void batch_move(struct node *node, enum batch which, const uint32_t *pages,
 static __attribute__((noinline)) void push_full(struct node *node,
 						enum batch which, uint32_t page)
 {
-	uint32_t pages[CHUNK_PAGES], nr;
+	uint32_t pages[CHUNK_PAGES], nr = 0;
 
-	if (percpu_push(&node->batches, offset_of(node, which), page))
+	if (!CONFIG_UP &&
+	    percpu_push(&node->batches, offset_of(node, which), page))
 		return;
-	nr = percpu_pop_oldest(&node->batches, offset_of(node, which), pages,
-			       BATCH_PAGES);
+	if (!CONFIG_UP)
+		nr = percpu_pop_oldest(&node->batches, offset_of(node, which),
+				       pages, BATCH_PAGES);
 	pages[nr++] = page;
 	batch_move(node, which, pages, nr);
 }
@@ -206,7 +208,7 @@ void batch_flush_own(struct node *node)
 {
 	uint32_t pages[CHUNK_PAGES], nr;
 
-	for (unsigned int i = 0; i < NR_BATCHES; i++) {
+	for (unsigned int i = 0; !CONFIG_UP && i < NR_BATCHES; i++) {
 		nr = percpu_pop_oldest(&node->batches, offset_of(node, i),
 				       pages, CHUNK_PAGES);
 		if (nr)
@@ -245,7 +247,7 @@ bool batch_flush_all(struct node *node)
 	struct lock *lock = &node->groups->drain_lock;
 	bool any;
 
-	if (!any_page(node))
+	if (CONFIG_UP || !any_page(node))
 		return false;
 	lock_take(lock);
 	any = any_page(node) && !percpu_close_all(&node->batches);

@@ -95,7 +95,7 @@ static uint64_t *word_of(struct quire_groups *groups, unsigned int cpu,
 /* A hint. */
 static bool any_word(struct quire_groups *groups, bool with_pages)
 {
-	for (uint32_t cpu = 0; cpu < groups->stock.nr_cpus; cpu++)
+	for (uint32_t cpu = 0; !CONFIG_UP && cpu < groups->stock.nr_cpus; cpu++)
 		for (uint32_t i = 0; i < STOCK_WORDS; i++) {
 			uint64_t word = load_relaxed(word_of(groups, cpu, i));
 
@@ -129,7 +129,8 @@ static bool drain(struct quire_groups *groups, bool with_pages)
 	/* pairs with the fence of who leaves one [O2] */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	any = any_word(groups, with_pages) && !percpu_close_all(&groups->stock);
-	for (uint32_t cpu = 0; any && cpu < groups->stock.nr_cpus; cpu++)
+	for (uint32_t cpu = 0; !CONFIG_UP && any && cpu < groups->stock.nr_cpus;
+	     cpu++)
 		drain_cpu_locked(groups, cpu);
 	lock_release(&groups->drain_lock);
 	if (any)

@@ -336,7 +336,8 @@ static void isolated_parts_are_out_of_reach(void **state)
 		assert_int_equal(zone_facts(zone).isolated_pages, 1024);
 		assert_int_equal(quire_zone_close(zone), -EBUSY);
 		nr = take_all(QUIRE_ATOMIC);
-		assert_int_equal(nr, 4096 - 1024);
+		/* Moved to another CPU it leaves some in the first one's list. */
+		assert_int_equal(nr + zone_facts(zone).pcp_pages, 4096 - 1024);
 		for (size_t i = 0; i < nr; i++)
 			assert_false(in_part(page[i], 4 * MIB, 4 * MIB));
 		quire_zone_check(zone);
