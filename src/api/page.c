@@ -130,13 +130,19 @@ EXPORT int quire_block_free_atomic(struct quire_zone *zone, void *block)
 
 /* Many blocks */
 
-static bool bulk_is_known(const struct quire_zone *zone, unsigned int order,
-			  unsigned int flags, size_t nr, void **blocks)
+/* An array of @nr that there can be. */
+static bool is_array(void **blocks, size_t nr)
 {
 	size_t bytes;
 
-	return block_is_known(zone, order, flags) && (blocks || !nr) &&
+	return (blocks || !nr) &&
 	       !__builtin_mul_overflow(nr, sizeof(*blocks), &bytes);
+}
+
+static bool bulk_is_known(const struct quire_zone *zone, unsigned int order,
+			  unsigned int flags, size_t nr, void **blocks)
+{
+	return block_is_known(zone, order, flags) && is_array(blocks, nr);
 }
 
 EXPORT size_t quire_block_alloc_bulk(struct quire_zone *zone,
@@ -197,7 +203,7 @@ EXPORT size_t quire_block_fill(struct quire_zone *zone, unsigned int order,
 EXPORT int quire_block_free_bulk(struct quire_zone *zone, size_t nr,
 				 void **blocks)
 {
-	if (!blocks && nr)
+	if (!is_array(blocks, nr))
 		return -EINVAL;
 	return zone_free_bulk(zone, nr, blocks);
 }
@@ -205,7 +211,7 @@ EXPORT int quire_block_free_bulk(struct quire_zone *zone, size_t nr,
 EXPORT int quire_block_free_many(struct quire_zone *zone, size_t nr,
 				 void **blocks, struct quire_work *work)
 {
-	if ((!blocks && nr) || (work && work->size != sizeof(*work)))
+	if (!is_array(blocks, nr) || (work && work->size != sizeof(*work)))
 		return -EINVAL;
 	return zone_free_many(zone, nr, blocks, work);
 }

@@ -281,12 +281,17 @@ static bool has_room(const struct record *record)
 	       lent_pages(record) < (size_t)1 << PIECE_ORDER;
 }
 
+/* A shard may end inside 2 MiB: the rest is no block. */
+static bool is_block_left(const struct buddy *buddy, uint32_t at)
+{
+	return at < buddy->end && buddy->end - at >= BLOCK_PAGES;
+}
+
 /* Fill @record from @at on; returns where it stopped. */
 static uint32_t gather(struct buddy *buddy, struct record *record, uint32_t at,
 		       uint32_t min_ticks)
 {
-	while (at < buddy->end && buddy->end - at >= BLOCK_PAGES &&
-	       has_room(record)) {
+	while (is_block_left(buddy, at) && has_room(record)) {
 		uint32_t next = at;
 
 		if (looks_ripe(buddy, at, min_ticks))
@@ -442,7 +447,7 @@ size_t lend_discard(struct quire_zone *zone, struct buddy *buddy,
 	do {
 		at = gather(buddy, &record, at, min_ticks);
 		done += discard_lent(&record);
-	} while (at < buddy->end && record.room >= BLOCK_PAGES);
+	} while (is_block_left(buddy, at) && record.room >= BLOCK_PAGES);
 	end(&record);
 	return done;
 }

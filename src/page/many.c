@@ -57,13 +57,19 @@ static unsigned int part_of_page(const struct many *many, uint32_t page)
 	return (page >> shift) - (many->zone->map.start >> shift);
 }
 
+/* Of numbers that may be: those below the zone have no shard. */
+static bool has_shard(const struct quire_zone *zone, uint64_t page)
+{
+	return page < zone->end && page >= zone->map.start;
+}
+
 /* What is not the zone's is refused in the first, like any other. */
 static unsigned int part_of(const struct many *many, const void *block)
 {
 	const struct quire_zone *zone = many->zone;
 	uint64_t page = zone_page(zone, block);
 
-	if (page >= zone->end || page < zone->map.start)
+	if (!has_shard(zone, page))
 		return 0;
 	return part_of_page(many, (uint32_t)page);
 }
@@ -144,7 +150,7 @@ static size_t give_chunk(struct many *many, struct buddy *buddy, size_t at,
 		uint64_t page = zone_page(zone, many->blocks[at]);
 		size_t nr;
 
-		if (page >= zone->end ||
+		if (!has_shard(zone, page) ||
 		    zone_buddy(zone, (uint32_t)page) != buddy)
 			break;
 		nr = give_locked(zone, buddy, (uint32_t)page);
@@ -197,7 +203,7 @@ static void free_part(struct many *many, size_t at, size_t end)
 			at++;
 			continue;
 		}
-		if (page < zone->end && !is_careful(zone))
+		if (has_shard(zone, page) && !is_careful(zone))
 			next = give_chunk(many,
 					  zone_buddy(zone, (uint32_t)page), at,
 					  end);
